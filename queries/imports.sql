@@ -29,7 +29,7 @@ WHERE id = @id AND org_id = @org_id;
 -- forgotten.
 UPDATE imports t SET busy_until = @busy_until
 FROM (SELECT i.id FROM imports i WHERE i.status IN ('reading', 'writing', 'undoing')
-        AND (i.busy_until IS NULL OR i.busy_until <= @now) AND ((i.place ->> 'phase') <> 'fill' OR i.updated_at < @forgotten_before)
+        AND (i.busy_until IS NULL OR i.busy_until <= @now) AND ((i.place ->> 'phase') <> 'fill' OR i.updated_at < @waiting_before)
     ORDER BY i.updated_at, i.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) due
 WHERE t.id = due.id RETURNING t.*;
 
@@ -756,6 +756,44 @@ WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = @sale_id AND r.org_id =
         AND r.reason = @reason AND r.amount_minor = @amount_minor AND r.updated_at >= @at ORDER BY r.created_at, r.id LIMIT 1)
     AND org_id = @org_id
 RETURNING *;
+
+-- name: RefundsImported :many
+-- RefundsImported returns the imported refunds of a sale that were written at or after a time and have no id of the
+-- processor.
+SELECT * FROM refunds r WHERE r.sale_id = @sale_id AND r.org_id = @org_id AND r.external_refund_id IS NULL
+    AND r.reason = @reason AND r.amount_minor > 0 AND r.updated_at >= @at ORDER BY r.created_at, r.id;
+
+-- name: RefundReduce :exec
+-- RefundReduce takes a part from an imported refund. Its updated_at stays the time of the import.
+UPDATE refunds SET amount_minor = amount_minor - @part::bigint WHERE id = @id AND org_id = @org_id;
+
+-- name: ImportSalesRefunded :many
+-- ImportSalesRefunded returns sales that an import created without a refund, and for which refunds wait.
+SELECT t.* FROM sales t WHERE t.org_id = @org_id AND t.refunded_minor = 0 AND t.refunded_at IS NULL
+    AND t.id IN (SELECT s.id FROM refunds r JOIN sales s ON s.program_id = r.program_id AND s.org_id = r.org_id
+            AND s.external_charge_id = r.external_charge_id
+        JOIN import_objects o ON o.target = s.id AND o.org_id = s.org_id AND o.kind = 4 AND o.created
+        WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.status = 'waiting' AND o.import_id = @import_id)
+ORDER BY t.id LIMIT @lim;
+
+-- name: ImportWake :exec
+-- ImportWake makes the events due that wait for an object of an import.
+WITH imported AS MATERIALIZED (
+    SELECT o.kind, o.target FROM import_objects o WHERE o.import_id = @import_id AND o.org_id = @org_id
+), keys AS (
+    SELECT 'customer ' || x.external_customer_id AS key FROM imported i
+    JOIN customer_external_ids x ON x.customer_id = i.target AND x.org_id = @org_id WHERE i.kind = 3
+    UNION ALL SELECT k.key FROM imported i JOIN customers c ON c.id = i.target AND c.org_id = @org_id,
+        LATERAL (VALUES ('identifier ' || c.identifier), ('email ' || lower(c.email))) k(key) WHERE i.kind = 3
+    UNION ALL SELECT 'coupon ' || c.external_id FROM imported i
+    JOIN coupons c ON c.id = i.target AND c.org_id = @org_id WHERE i.kind = 2
+    UNION ALL SELECT 'charge ' || s.external_charge_id FROM imported i
+    JOIN sales s ON s.id = i.target AND s.org_id = @org_id WHERE i.kind = 4
+)
+UPDATE inbox_events e SET due_at = @now::timestamptz
+WHERE e.org_id = @org_id AND e.created_at > @since AND (e.due_at IS NULL OR e.due_at > @now)
+    AND e.id IN (SELECT w.event_id FROM inbox_waits w JOIN keys k ON k.key = w.key
+        WHERE w.program_id = @program_id AND w.org_id = @org_id);
 
 -- name: ImportedDuplicateSale :many
 -- ImportedDuplicateSale finds the imported sale that is the same payment under another id: of the customer and amount, within an

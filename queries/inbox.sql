@@ -180,8 +180,15 @@ DELETE FROM charge_aliases WHERE (program_id, alias) IN (SELECT a.program_id, a.
     WHERE a.created_at < @before ORDER BY a.created_at LIMIT @lim FOR UPDATE SKIP LOCKED);
 
 -- name: AliasesOf :many
-SELECT DISTINCT t.external_charge_id FROM charge_aliases t
-WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.alias = ANY (@aliases::text[]) ORDER BY 1;
+-- AliasesOf returns the charges of other ids, and the charge of which such a charge is another id: an imported sale may
+-- have neither of the ids that its processor uses.
+WITH first AS MATERIALIZED (
+    SELECT t.external_charge_id FROM charge_aliases t
+    WHERE t.program_id = @program_id AND t.org_id = @org_id AND t.alias = ANY (@aliases::text[])
+)
+SELECT f.external_charge_id FROM first f
+UNION SELECT t.external_charge_id FROM charge_aliases t JOIN first f ON f.external_charge_id = t.alias
+WHERE t.program_id = @program_id AND t.org_id = @org_id ORDER BY 1;
 
 -- name: OptOutsSet :exec
 -- OptOutsSet records an event's opt-out, unless a later event has set it.

@@ -2998,6 +2998,75 @@ func (q *Queries) ImportSalesOf(ctx context.Context, db DBTX, arg ImportSalesOfP
 	return items, nil
 }
 
+const importSalesRefunded = `-- name: ImportSalesRefunded :many
+SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.org_id = $1 AND t.refunded_minor = 0 AND t.refunded_at IS NULL
+    AND t.id IN (SELECT s.id FROM refunds r JOIN sales s ON s.program_id = r.program_id AND s.org_id = r.org_id
+            AND s.external_charge_id = r.external_charge_id
+        JOIN import_objects o ON o.target = s.id AND o.org_id = s.org_id AND o.kind = 4 AND o.created
+        WHERE r.program_id = $2 AND r.org_id = $1 AND r.status = 'waiting' AND o.import_id = $3)
+ORDER BY t.id LIMIT $4
+`
+
+type ImportSalesRefundedParams struct {
+	OrgID     string
+	ProgramID string
+	ImportID  string
+	Lim       int32
+}
+
+// ImportSalesRefunded returns sales that an import created without a refund, and for which refunds wait.
+func (q *Queries) ImportSalesRefunded(ctx context.Context, db DBTX, arg ImportSalesRefundedParams) ([]Sale, error) {
+	rows, err := db.Query(ctx, importSalesRefunded,
+		arg.OrgID,
+		arg.ProgramID,
+		arg.ImportID,
+		arg.Lim,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Sale{}
+	for rows.Next() {
+		var i Sale
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.CustomerID,
+			&i.PartnerID,
+			&i.ExternalChargeID,
+			&i.ExternalPaymentIntentID,
+			&i.Processor,
+			&i.AmountMinor,
+			&i.TaxMinor,
+			&i.Currency,
+			&i.BillingType,
+			&i.Interval,
+			&i.ProductID,
+			&i.ProductName,
+			&i.IsFirstSale,
+			&i.ActivityOutcome,
+			&i.Warnings,
+			&i.OccurredAt,
+			&i.RefundedAt,
+			&i.Metadata,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.CreatedXid,
+			&i.RefundedMinor,
+			&i.FeeMinor,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importSave = `-- name: ImportSave :exec
 UPDATE imports SET status = $1, place = $2, counts = $3, balances = $4, groups = $5,
     problems_count = $6, params = $7, error = $8, attempts = $9, busy_until = $10,
@@ -3090,15 +3159,15 @@ WHERE t.id = due.id RETURNING t.id, t.org_id, t.program_id, t.source, t.source_a
 `
 
 type ImportTakeParams struct {
-	BusyUntil       *clock.Time
-	Now             *clock.Time
-	ForgottenBefore clock.Time
+	BusyUntil     *clock.Time
+	Now           *clock.Time
+	WaitingBefore clock.Time
 }
 
 // ImportTake reserves the next import with work for one server. Uploaded files without columns are work when they are
 // forgotten.
 func (q *Queries) ImportTake(ctx context.Context, db DBTX, arg ImportTakeParams) ([]Import, error) {
-	rows, err := db.Query(ctx, importTake, arg.BusyUntil, arg.Now, arg.ForgottenBefore)
+	rows, err := db.Query(ctx, importTake, arg.BusyUntil, arg.Now, arg.WaitingBefore)
 	if err != nil {
 		return nil, err
 	}
@@ -3629,6 +3698,45 @@ func (q *Queries) ImportValuesTaken(ctx context.Context, db DBTX, arg ImportValu
 	return items, nil
 }
 
+const importWake = `-- name: ImportWake :exec
+WITH imported AS MATERIALIZED (
+    SELECT o.kind, o.target FROM import_objects o WHERE o.import_id = $5 AND o.org_id = $2
+), keys AS (
+    SELECT 'customer ' || x.external_customer_id AS key FROM imported i
+    JOIN customer_external_ids x ON x.customer_id = i.target AND x.org_id = $2 WHERE i.kind = 3
+    UNION ALL SELECT k.key FROM imported i JOIN customers c ON c.id = i.target AND c.org_id = $2,
+        LATERAL (VALUES ('identifier ' || c.identifier), ('email ' || lower(c.email))) k(key) WHERE i.kind = 3
+    UNION ALL SELECT 'coupon ' || c.external_id FROM imported i
+    JOIN coupons c ON c.id = i.target AND c.org_id = $2 WHERE i.kind = 2
+    UNION ALL SELECT 'charge ' || s.external_charge_id FROM imported i
+    JOIN sales s ON s.id = i.target AND s.org_id = $2 WHERE i.kind = 4
+)
+UPDATE inbox_events e SET due_at = $1::timestamptz
+WHERE e.org_id = $2 AND e.created_at > $3 AND (e.due_at IS NULL OR e.due_at > $1)
+    AND e.id IN (SELECT w.event_id FROM inbox_waits w JOIN keys k ON k.key = w.key
+        WHERE w.program_id = $4 AND w.org_id = $2)
+`
+
+type ImportWakeParams struct {
+	Now       clock.Time
+	OrgID     string
+	Since     clock.Time
+	ProgramID string
+	ImportID  string
+}
+
+// ImportWake makes the events due that wait for an object of an import.
+func (q *Queries) ImportWake(ctx context.Context, db DBTX, arg ImportWakeParams) error {
+	_, err := db.Exec(ctx, importWake,
+		arg.Now,
+		arg.OrgID,
+		arg.Since,
+		arg.ProgramID,
+		arg.ImportID,
+	)
+	return err
+}
+
 const importedDuplicateSale = `-- name: ImportedDuplicateSale :many
 SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_charge_id, t.external_payment_intent_id, t.processor, t.amount_minor, t.tax_minor, t.currency, t.billing_type, t.interval, t.product_id, t.product_name, t.is_first_sale, t.activity_outcome, t.warnings, t.occurred_at, t.refunded_at, t.metadata, t.created_at, t.updated_at, t.created_xid, t.refunded_minor, t.fee_minor FROM sales t WHERE t.org_id = $1 AND t.id = (SELECT s.id FROM sales s
     JOIN import_objects o ON o.target = s.id AND o.org_id = s.org_id AND o.kind = 4 AND o.created
@@ -3910,6 +4018,22 @@ func (q *Queries) ProgramsWithImports(ctx context.Context, db DBTX) ([]ProgramsW
 	return items, nil
 }
 
+const refundReduce = `-- name: RefundReduce :exec
+UPDATE refunds SET amount_minor = amount_minor - $1::bigint WHERE id = $2 AND org_id = $3
+`
+
+type RefundReduceParams struct {
+	Part  int64
+	ID    string
+	OrgID string
+}
+
+// RefundReduce takes a part from an imported refund. Its updated_at stays the time of the import.
+func (q *Queries) RefundReduce(ctx context.Context, db DBTX, arg RefundReduceParams) error {
+	_, err := db.Exec(ctx, refundReduce, arg.Part, arg.ID, arg.OrgID)
+	return err
+}
+
 const refundSetExternalID = `-- name: RefundSetExternalID :many
 UPDATE refunds SET external_refund_id = $1, updated_at = $2
 WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = $3 AND r.org_id = $4 AND r.external_refund_id IS NULL
@@ -3937,6 +4061,65 @@ func (q *Queries) RefundSetExternalID(ctx context.Context, db DBTX, arg RefundSe
 		arg.OrgID,
 		arg.Reason,
 		arg.AmountMinor,
+		arg.At,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Refund{}
+	for rows.Next() {
+		var i Refund
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrgID,
+			&i.ProgramID,
+			&i.SaleID,
+			&i.ExternalChargeID,
+			&i.ExternalRefundID,
+			&i.Status,
+			&i.AmountMinor,
+			&i.Currency,
+			&i.VoidedCommissions,
+			&i.ClawbackMinor,
+			&i.Effects,
+			&i.Reason,
+			&i.RefundedAt,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.LevelMinor,
+			&i.RestoredMinor,
+			&i.Restorations,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const refundsImported = `-- name: RefundsImported :many
+SELECT id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency, voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor, restored_minor, restorations FROM refunds r WHERE r.sale_id = $1 AND r.org_id = $2 AND r.external_refund_id IS NULL
+    AND r.reason = $3 AND r.amount_minor > 0 AND r.updated_at >= $4 ORDER BY r.created_at, r.id
+`
+
+type RefundsImportedParams struct {
+	SaleID *string
+	OrgID  string
+	Reason *string
+	At     clock.Time
+}
+
+// RefundsImported returns the imported refunds of a sale that were written at or after a time and have no id of the
+// processor.
+func (q *Queries) RefundsImported(ctx context.Context, db DBTX, arg RefundsImportedParams) ([]Refund, error) {
+	rows, err := db.Query(ctx, refundsImported,
+		arg.SaleID,
+		arg.OrgID,
+		arg.Reason,
 		arg.At,
 	)
 	if err != nil {

@@ -38,8 +38,13 @@ func (q *Queries) AliasesAdd(ctx context.Context, db DBTX, arg AliasesAddParams)
 }
 
 const aliasesOf = `-- name: AliasesOf :many
-SELECT DISTINCT t.external_charge_id FROM charge_aliases t
-WHERE t.program_id = $1 AND t.org_id = $2 AND t.alias = ANY ($3::text[]) ORDER BY 1
+WITH first AS MATERIALIZED (
+    SELECT t.external_charge_id FROM charge_aliases t
+    WHERE t.program_id = $1 AND t.org_id = $2 AND t.alias = ANY ($3::text[])
+)
+SELECT f.external_charge_id FROM first f
+UNION SELECT t.external_charge_id FROM charge_aliases t JOIN first f ON f.external_charge_id = t.alias
+WHERE t.program_id = $1 AND t.org_id = $2 ORDER BY 1
 `
 
 type AliasesOfParams struct {
@@ -48,6 +53,8 @@ type AliasesOfParams struct {
 	Aliases   []string
 }
 
+// AliasesOf returns the charges of other ids, and the charge of which such a charge is another id: an imported sale may
+// have neither of the ids that its processor uses.
 func (q *Queries) AliasesOf(ctx context.Context, db DBTX, arg AliasesOfParams) ([]string, error) {
 	rows, err := db.Query(ctx, aliasesOf, arg.ProgramID, arg.OrgID, arg.Aliases)
 	if err != nil {

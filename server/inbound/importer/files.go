@@ -26,8 +26,8 @@ const (
 	MaxFiles = 20
 	// MaxUpload bounds their bytes together.
 	MaxUpload = 32 << 20
-	// forgotten is how long uploaded files wait for their columns.
-	forgotten = 24 * time.Hour
+	// fileWait is how long an import waits for its rows, files and columns. After otherWait, another import may end it.
+	fileWait = 24 * time.Hour
 	// AddSize bounds the rows of a file that are stored in one transaction.
 	AddSize = 500
 )
@@ -112,9 +112,9 @@ func Filling(m db.Import) bool {
 // errFile is wrapped by the error about a file that cannot be read, which no later attempt changes.
 var errFile = errors.New("the file")
 
-// sort reads the rows of the next uploaded file, for at most a turn. The place has the lines of the file that are
+// parse reads the rows of the next uploaded file, for at most a turn. The place has the lines of the file that are
 // stored; they are read again to find the next one.
-func (s *Service) sort(ctx context.Context, m db.Import, p place, now clock.Time) error {
+func (s *Service) parse(ctx context.Context, m db.Import, p place, now clock.Time) error {
 	u := s.unit(m.OrgID, m.ID, now)
 	files, err := s.Files(ctx, u, m.ID)
 	if err != nil {
@@ -144,11 +144,11 @@ func (s *Service) sort(ctx context.Context, m db.Import, p place, now clock.Time
 	if f.Mapping != nil {
 		reader.Mapping = map[source.Kind]map[string]string{f.Kind: f.Mapping}
 	}
-	return s.sortFile(ctx, m, p, f, reader, now)
+	return s.parseFile(ctx, m, p, f, reader, now)
 }
 
-// sortFile stores the rows of a file from the place on.
-func (s *Service) sortFile(ctx context.Context, m db.Import, p place, f File, reader source.CSV, now clock.Time) error {
+// parseFile stores the rows of a file from the place on.
+func (s *Service) parseFile(ctx context.Context, m db.Import, p place, f File, reader source.CSV, now clock.Time) error {
 	began := clock.Real()
 	p.Name = plain.Short(f.Name, maxStep)
 	var rows []source.Row
@@ -157,18 +157,17 @@ func (s *Service) sortFile(ctx context.Context, m db.Import, p place, f File, re
 		before, some := p, rows
 		before.Name = placeOf(m).Name
 		rows = nil
-		p.Lines += int64(len(some))
+		p.Lines, p.Done = p.Lines+int64(len(some)), p.Done+int64(len(some))
 		after := p
 		if last {
-			after.List, after.Lines, after.Name = p.List+1, 0, ""
+			after.List, after.Lines, after.Done, after.Name = p.List+1, 0, 0, ""
 		}
 		return s.inUnit(ctx, m, now, func(u *work.Unit, at db.Import, stored place) error {
-			if stored.Phase != sorting || stored.List != before.List || stored.Lines != before.Lines {
+			if stored.Phase != parsing || stored.List != before.List || stored.Lines != before.Lines {
 				return errEnded // another server was faster
 			}
 			var err error
 			m, err = s.store(ctx, u, at, some, after)
-			p.Done = placeOf(m).Done
 			return err
 		})
 	}

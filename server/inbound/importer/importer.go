@@ -64,10 +64,12 @@ type place struct {
 	Kind   int        `json:"kind,omitempty"` // position in the phase's order of kinds
 	At     clock.Time `json:"at,omitzero"`    // of the last row
 	ID     string     `json:"id,omitempty"`
-	Done   int64      `json:"done,omitempty"`   // rows of the kind that are done
+	Done   int64      `json:"done,omitempty"`   // rows of the list or kind that are done
 	Lines  int64      `json:"lines,omitempty"`  // rows of the uploaded file that are stored
 	Began  clock.Time `json:"began,omitzero"`   // the phase, for its speed
 	Undone string     `json:"undone,omitempty"` // ids of the imports to undo, separated by spaces
+	// Version is the version of the program's imports that a finished report is about.
+	Version int64 `json:"version,omitempty"`
 }
 
 // phase is a part of an import.
@@ -75,7 +77,7 @@ type phase string
 
 const (
 	filling  phase = "fill" // files are still being added
-	sorting  phase = "sort" // uploaded files are being read
+	parsing  phase = "sort" // uploaded files are being read
 	reading  phase = "read"
 	planning phase = "plan"
 	summing  phase = "sum"
@@ -213,7 +215,7 @@ func (s *Service) checkNoneActive(ctx context.Context, u *work.Unit, programID s
 	if err != nil {
 		return err
 	}
-	if p.Phase == filling && m.UpdatedAt.Before(u.Now.Add(-abandoned)) {
+	if p.Phase == filling && m.UpdatedAt.Before(u.Now.Add(-otherWait)) {
 		return s.Abandon(ctx, u, id, "Its files were not completed.")
 	}
 	return problem.New(problem.ImportActive, "The import %s of the program is running; wait for its end.", id)
@@ -244,13 +246,13 @@ func (s *Service) Close(ctx context.Context, u *work.Unit, id string) error {
 		return err
 	}
 	if len(files) > 0 {
-		return save(ctx, u, m, place{Phase: sorting, Began: u.Now})
+		return save(ctx, u, m, place{Phase: parsing, Began: u.Now})
 	}
 	return save(ctx, u, m, place{Phase: planning, Began: u.Now})
 }
 
-// abandoned is how long an import waits for more rows of its files.
-const abandoned = 15 * time.Minute
+// otherWait is how long an import waits for its rows, files and columns before another import of the program may end it.
+const otherWait = 15 * time.Minute
 
 // Abandon ends an import whose files cannot be completed.
 func (s *Service) Abandon(ctx context.Context, u *work.Unit, id, why string) error {
@@ -310,7 +312,7 @@ const ReportLife = 7 * 24 * time.Hour
 // checkReport refuses a report that is old, or from before another import of the program was written.
 func checkReport(ctx context.Context, u *work.Unit, m db.Import, p place) error {
 	n, err := queries.ImportsVersion(ctx, u.Tx, db.ImportsVersionParams{ProgramID: m.ProgramID, OrgID: m.OrgID})
-	if err != nil || n == p.Done && u.Now.Before(m.UpdatedAt.Plus(ReportLife).Time) {
+	if err != nil || n == p.Version && u.Now.Before(m.UpdatedAt.Plus(ReportLife).Time) {
 		return err
 	}
 	return problem.New(problem.ImportNotReady,
@@ -417,7 +419,7 @@ func Progress(m db.Import) (step string, done, all int64) {
 	switch p.Phase {
 	case filling:
 		return "reading files", 0, 0
-	case reading, sorting:
+	case reading, parsing:
 		return "reading " + p.Name, p.Done, 0
 	case planning:
 		kind := kindOf(planned)
@@ -448,11 +450,11 @@ func PaceOf(m db.Import) Pace {
 	pace := Pace{Began: p.Began, Done: p.Done}
 	var kinds []int
 	switch p.Phase {
-	case filling, sorting, reading:
+	case filling, parsing, reading:
+		pace.Done = 0
 		for _, c := range counts {
 			pace.Done += c.Read
 		}
-		pace.Done -= p.Done
 		return pace
 	case planning:
 		kinds = planned

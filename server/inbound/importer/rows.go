@@ -140,7 +140,6 @@ func (s *Service) store(ctx context.Context, u *work.Unit, m db.Import, rows []s
 	if err := b.record(ctx); err != nil {
 		return m, err
 	}
-	p.Done += int64(len(put.SourceIds))
 	m.Counts, m.Place = encode(counts), encode(p)
 	return m, save(ctx, u, m, p)
 }

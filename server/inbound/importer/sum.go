@@ -36,7 +36,7 @@ func (s *Service) sum(ctx context.Context, u *work.Unit, m db.Import) error {
 			return err
 		}
 		m.Status = db.ImportStatusReady
-		return save(ctx, u, m, place{Phase: summing, Done: n})
+		return save(ctx, u, m, place{Phase: summing, Version: n})
 	}
 	m.Status = db.ImportStatusWriting
 	return save(ctx, u, m, place{Phase: writing, Began: u.Now})

@@ -38,7 +38,7 @@ func (s *Service) Work(ctx context.Context, now clock.Time) error {
 	for began := clock.Real(); ctx.Err() == nil && time.Since(began) < turn; {
 		until := now.Plus(lease)
 		taken, err := queries.ImportTake(ctx, s.Pool, db.ImportTakeParams{
-			Now: &now, BusyUntil: &until, ForgottenBefore: now.Plus(-forgotten),
+			Now: &now, BusyUntil: &until, WaitingBefore: now.Plus(-fileWait),
 		})
 		if err != nil || len(taken) == 0 {
 			return errors.Join(failed, err)
@@ -94,8 +94,8 @@ func (s *Service) step(ctx context.Context, org, id string, now clock.Time) erro
 	switch {
 	case p.Phase == reading && m.Status == db.ImportStatusReading:
 		return s.read(ctx, m, p, now)
-	case p.Phase == sorting && m.Status == db.ImportStatusReading:
-		return s.sort(ctx, m, p, now)
+	case p.Phase == parsing && m.Status == db.ImportStatusReading:
+		return s.parse(ctx, m, p, now)
 	}
 	err = s.inUnit(ctx, m, now, func(u *work.Unit, m db.Import, p place) error { return s.batch(ctx, u, m, p, writeSize) })
 	if p.Phase == writing && unwritable(err) { // find the row by which it fails
@@ -142,7 +142,7 @@ func (s *Service) inUnit(ctx context.Context, m db.Import, now clock.Time,
 // batch does a batch of the phase that an import is in.
 func (s *Service) batch(ctx context.Context, u *work.Unit, m db.Import, p place, size int32) error {
 	switch {
-	case p.Phase == filling && m.UpdatedAt.Before(u.Now.Add(-forgotten)):
+	case p.Phase == filling && m.UpdatedAt.Before(u.Now.Add(-fileWait)):
 		return s.Abandon(ctx, u, m.ID, "Its files were not completed.")
 	case m.Status == db.ImportStatusReading && p.Phase == planning:
 		return s.plan(ctx, u, m, p)
@@ -174,8 +174,10 @@ func (s *Service) read(ctx context.Context, m db.Import, p place, now clock.Time
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", list.Name, err)
 		}
-		rows, after = page.Rows, place{Phase: reading, List: p.List, Name: list.Name, Cursor: page.Next, Done: p.Done,
-			Began: p.Began}
+		rows, after = page.Rows, place{
+			Phase: reading, List: p.List, Name: list.Name, Cursor: page.Next, Began: p.Began,
+			Done: p.Done + int64(len(page.Rows)),
+		}
 		if page.Next == "" {
 			after.List++
 			if after.Done = 0; after.List < len(lists) {

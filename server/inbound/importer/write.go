@@ -12,6 +12,8 @@ import (
 
 	"rail/gen/db"
 	"rail/server/locale/plain"
+	"rail/server/money/sale"
+	"rail/server/postgres/pgtx"
 	"rail/server/problem"
 	"rail/server/program/customer"
 	"rail/server/work"
@@ -246,7 +248,8 @@ func refsOf(text []byte) (r refs) {
 	return r
 }
 
-// tidy deletes the rows of a written import, which have no further use.
+// tidy deletes the rows of a written import, which have no further use. Then it applies the refunds, and makes the
+// processors' events due, that have waited for the import's objects.
 func (s *Service) tidy(ctx context.Context, u *work.Unit, m db.Import) error {
 	const lim = 5000
 	n, err := queries.ImportRowsDelete(ctx, u.Tx, db.ImportRowsDeleteParams{ImportID: m.ID, OrgID: m.OrgID, Lim: lim})
@@ -255,6 +258,16 @@ func (s *Service) tidy(ctx context.Context, u *work.Unit, m db.Import) error {
 	}
 	if n == lim {
 		return save(ctx, u, m, place{Phase: tidying})
+	}
+	more, err := applyRefunds(ctx, u, m)
+	if err != nil {
+		return err
+	}
+	if more {
+		return save(ctx, u, m, place{Phase: tidying})
+	}
+	if err := wake(ctx, u, m); err != nil {
+		return err
 	}
 	if err := queries.ImportKeysDelete(ctx, u.Later(), db.ImportKeysDeleteParams{
 		ImportID: m.ID, OrgID: m.OrgID,
@@ -266,6 +279,35 @@ func (s *Service) tidy(ctx context.Context, u *work.Unit, m db.Import) error {
 		return err
 	}
 	return save(ctx, u, m, place{Phase: tidying})
+}
+
+// applyRefunds applies refunds that have waited for sales of an import, and reports whether there may be more. Their
+// events are sent, because no other system has the refunds.
+func applyRefunds(ctx context.Context, u *work.Unit, m db.Import) (more bool, err error) {
+	const lim = 20
+	sold, err := queries.ImportSalesRefunded(ctx, u.Tx, db.ImportSalesRefundedParams{
+		OrgID: m.OrgID, ProgramID: m.ProgramID, ImportID: m.ID, Lim: lim,
+	})
+	if err != nil {
+		return false, err
+	}
+	u.Silent = u.Silent && len(sold) == 0
+	for _, s := range sold {
+		if err := sale.ApplyWaiting(ctx, u, s); err != nil {
+			return false, err
+		}
+	}
+	return len(sold) == lim, nil
+}
+
+// wake makes the processors' events due that have waited for an object of an import.
+func wake(ctx context.Context, u *work.Unit, m db.Import) error {
+	if _, err := u.Tx.Exec(ctx, pgtx.Unhurried); err != nil {
+		return err
+	}
+	return queries.ImportWake(ctx, u.Tx, db.ImportWakeParams{
+		ImportID: m.ID, OrgID: m.OrgID, ProgramID: m.ProgramID, Now: u.Now, Since: u.Now.Plus(-work.MaxWait),
+	})
 }
 
 // metadata names the source of an object.

@@ -117,23 +117,23 @@ func (w *writer) destinations(ctx context.Context, ids []string) (map[string]str
 
 // redirect replaces the references of a row.
 func (w *writer) redirect(ctx context.Context, kind int, r *row, to map[string]string) error {
-	was, is := r.refs, &r.refs
-	for _, ref := range []*string{&r.target, &is.Partner, &is.Customer, &is.Sale, &is.Link, &is.Coupon} {
-		if id, is := to[*ref]; is {
+	before, now := r.refs, &r.refs
+	for _, ref := range []*string{&r.target, &now.Partner, &now.Customer, &now.Sale, &now.Link, &now.Coupon} {
+		if id, moved := to[*ref]; moved {
 			*ref = id
 		}
 	}
-	gone := func(was, is string) bool { return was != "" && is == "" }
+	lost := func(before, now string) bool { return before != "" && now == "" }
 	switch {
 	case kind == payments: // each of its commissions is checked
 		return nil
 	case r.target == "":
 		return w.fail(ctx, kind, r, "missing_reference", "The object that it was merged with could not be imported.")
-	case gone(was.Partner, r.refs.Partner):
+	case lost(before.Partner, now.Partner):
 		return w.fail(ctx, kind, r, "missing_reference", "Its partner could not be imported.")
-	case gone(was.Customer, r.refs.Customer) && kind == sales:
+	case lost(before.Customer, now.Customer) && kind == sales:
 		return w.fail(ctx, kind, r, "missing_reference", "Its customer could not be imported.")
-	case gone(was.Sale, r.refs.Sale):
+	case lost(before.Sale, now.Sale):
 		r.refs.ByRule, r.refs.Refunded = false, 0
 		w.found = append(w.found, finding{name(kind), r.SourceID, "detached",
 			"Its sale could not be imported; the commission becomes a reward."})

@@ -62,9 +62,8 @@ func (a *application) refund(ctx context.Context, f processor.Refund) (outcome, 
 // singleRefund records one of several refunds, once.
 func (a refunds) singleRefund(ctx context.Context, f processor.Refund) (outcome, error) {
 	in := sale.RefundInput{SaleID: a.s.ID, ExternalID: opt.OrNil(f.ID), At: a.refundedAt(f.At), TestClock: !a.c.Livemode}
-	// If nothing is left, the rules record a refund of zero.
-	if rest := refundable(a.s); f.LevelMinor > 0 && rest > 0 {
-		in.AmountMinor = new(min(f.LevelMinor, rest))
+	if f.LevelMinor > 0 { // 0: the whole rest
+		in.AmountMinor, in.Capped = &f.LevelMinor, true
 	}
 	done, err := sale.RefundCharge(ctx, a.u, a.e.ProgramID, a.s.ExternalChargeID, in)
 	if err != nil {

@@ -49,6 +49,19 @@ func TestOtherIDOfCharge(t *testing.T) {
 	apitest.Balanced(t, h.Server)
 }
 
+// TestOtherIDOfOtherID: a refund reaches an imported sale by an id that only another id of the sale knows.
+func TestOtherIDOfOtherID(t *testing.T) {
+	t.Parallel()
+	h := newInboxed(t)
+	h.Sell(h.CreateCustomer(nil), "order-17", h.Clock.Now().Time)
+	h.exec(`INSERT INTO charge_aliases (org_id, program_id, alias, external_charge_id, created_at)
+		SELECT org_id, id, a.alias, a.charge, now()
+		FROM programs, (VALUES ('pi_1', 'in_1'), ('in_1', 'order-17')) a (alias, charge) WHERE id = $1`)
+	h.Receive(M{"type": "refund", "external_charge_id": "pi_1", "external_refund_id": "re_1", "amount_minor": 2500})
+	h.Last("recorded", nil)
+	require.EqualValues(t, 1500, h.Earned())
+}
+
 // TestOtherIDOfImported: every report of an imported payment under another id is the imported sale. Refunds and events
 // that waited for the other id are applied to it.
 func TestOtherIDOfImported(t *testing.T) {

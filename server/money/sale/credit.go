@@ -71,7 +71,7 @@ func (c Credit) pay(ctx context.Context, u *work.Unit, p db.Program, k db.Custom
 		return problem.On("since", problem.CreditLimit,
 			"More than %d sales have no partner since then; choose a later time.", maxCredited)
 	}
-	past, err := newPast(ctx, u, p)
+	past, err := newDecider(ctx, u, p)
 	if err != nil {
 		return err
 	}

@@ -28,13 +28,13 @@ type SoldTo struct {
 // Past decides recorded sales and sign-ups of a program again, under its present flows. Customers and partners are
 // as they are now, but a customer's counters are those at each sale. It writes nothing.
 type Past struct {
-	play    *play
+	decider *decider
 	signups []rules.Flow
 }
 
 // NewPast reads the flows of a program.
 func NewPast(ctx context.Context, u *work.Unit, p db.Program) (*Past, error) {
-	play, err := newPast(ctx, u, p)
+	d, err := newDecider(ctx, u, p)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func NewPast(ctx context.Context, u *work.Unit, p db.Program) (*Past, error) {
 		return nil, err
 	}
 	signups, err := commission.Parse(stored)
-	return &Past{play, signups}, err
+	return &Past{d, signups}, err
 }
 
 // Pays returns the commissions of sales, in their order. A sale of a customer without a partner pays nothing.
@@ -54,18 +54,13 @@ func (p *Past) Pays(ctx context.Context, sales []SoldTo) ([]Pay, error) {
 	for i, s := range sales {
 		rows[i] = s.row()
 	}
-	customers, err := p.play.count(ctx, rows)
+	recordings, err := p.decider.withCounters(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]Pay, len(rows))
-	for i, row := range rows {
-		r := p.play.recording(row)
-		if n, counted := customers[row.Sale.ID]; counted {
-			r.facts.Customer.Counters = &n
-		}
-		r.facts.Partner.Counters = p.play.partners[r.facts.Partner.ID]
-		if out[i], err = r.pays(p.play.before); err != nil {
+	for i, r := range recordings {
+		if out[i], err = r.pays(p.decider.before); err != nil {
 			return nil, err
 		}
 	}
@@ -83,7 +78,7 @@ func (s SoldTo) row() db.RehearsalProgramSalesRow {
 
 // Signup returns the commission of a customer's sign-up.
 func (p *Past) Signup(ctx context.Context, c Credited) (Pay, error) {
-	of, currency := p.play, p.play.program.Currency
+	of, currency := p.decider, p.decider.program.Currency
 	if len(p.signups) == 0 || c.Customer.PartnerID == nil {
 		return Pay{Currency: currency}, nil
 	}

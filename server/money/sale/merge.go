@@ -159,7 +159,7 @@ func (w *merging) redecide(ctx context.Context, u *work.Unit) error {
 	if err != nil || len(w.sales) == 0 {
 		return err
 	}
-	past, err := newPast(ctx, u, p)
+	past, err := newDecider(ctx, u, p)
 	if err != nil {
 		return err
 	}

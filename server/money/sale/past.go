@@ -11,8 +11,8 @@ import (
 	"rail/server/work"
 )
 
-// newPast returns a play that decides recorded sales of a program again, under its present flows.
-func newPast(ctx context.Context, u *work.Unit, p db.Program) (*play, error) {
+// newDecider returns a decider under the present flows of a program.
+func newDecider(ctx context.Context, u *work.Unit, p db.Program) (*decider, error) {
 	stored, err := queries.FlowsActive(ctx, u.DB(), db.FlowsActiveParams{
 		ProgramID: p.ID, OrgID: u.OrgID, Trigger: rules.NewPayment,
 	})
@@ -20,7 +20,7 @@ func newPast(ctx context.Context, u *work.Unit, p db.Program) (*play, error) {
 		return nil, err
 	}
 	flows, err := commission.Parse(stored)
-	return &play{u: u, program: p, partners: map[string]*rules.PartnerCounters{}, before: flows, after: flows}, err
+	return &decider{u: u, program: p, partners: map[string]*rules.PartnerCounters{}, before: flows, after: flows}, err
 }
 
 // pastSale is a recorded sale as if it were recorded now, with its amounts before any refund.
@@ -57,39 +57,34 @@ func (p pastSale) decide() (*commission.Earning, *api.SaleWarning, error) {
 
 // recordings returns recorded sales as if they were recorded now, with the counters that conditions need. A sale
 // without a partner is read under partnerID, and left out if that is nil.
-func (p *play) recordings(ctx context.Context, sales []db.Sale, partnerID *string) ([]pastSale, error) {
+func (d *decider) recordings(ctx context.Context, sales []db.Sale, partnerID *string) ([]pastSale, error) {
 	ids := make([]string, len(sales))
 	for i, s := range sales {
 		ids[i] = s.ID
 	}
-	past, err := queries.SalesForRules(ctx, p.u.DB(), db.SalesForRulesParams{
-		PartnerID: partnerID, Ids: ids, OrgID: p.u.OrgID,
+	past, err := queries.SalesForRules(ctx, d.u.DB(), db.SalesForRulesParams{
+		PartnerID: partnerID, Ids: ids, OrgID: d.u.OrgID,
 	})
 	if err != nil {
 		return nil, err
 	}
 	rows := make([]db.RehearsalProgramSalesRow, len(past))
+	out := make([]pastSale, len(past))
 	for i, row := range past {
 		rows[i] = db.RehearsalProgramSalesRow(row)
 		if rows[i].Sale.PartnerID == nil {
 			rows[i].Sale.PartnerID = partnerID
 		}
+		out[i].sale = rows[i].Sale
+		rows[i].Sale = beforeRefunds(rows[i].Sale)
 	}
-	counted, err := p.count(ctx, rows)
+	recordings, err := d.withCounters(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]pastSale, len(rows))
-	for i, row := range rows {
-		as := row.Sale
-		row.Sale = beforeRefunds(row.Sale)
-		r := p.recording(row)
-		r.flows = p.before
-		if n, has := counted[row.Sale.ID]; has {
-			r.facts.Customer.Counters = &n
-		}
-		r.facts.Partner.Counters = p.partners[r.facts.Partner.ID]
-		out[i] = pastSale{&r, as}
+	for i := range recordings {
+		out[i].recording = &recordings[i]
+		out[i].flows = d.before
 	}
 	return out, nil
 }

@@ -29,6 +29,8 @@ type RefundInput struct {
 	AmountMinor *int64
 	At          *clock.Time
 	Reason      *string
+	// Capped means that AmountMinor may exceed the rest of the sale. Then the rest is refunded.
+	Capped bool
 	// LevelMinor is the processor's running total of the payment's refunds including this one, nil if its event has
 	// none.
 	LevelMinor *int64
@@ -106,12 +108,13 @@ func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 	if err != nil {
 		return Refunded{}, err
 	}
-	if err := w.adopt(ctx, u, r); err != nil {
+	asked := r
+	if r, err = w.adopt(ctx, u, r); err != nil {
 		return Refunded{}, err
 	}
 	switch {
 	case w.known != nil && w.known.Status == db.RefundStatusApplied:
-		return repeated(*w.known, r, w.sale.ExternalChargeID), nil
+		return repeated(*w.known, asked, w.sale.ExternalChargeID), nil
 	// One refund id belongs to one charge: it cannot wait for one and be applied to another.
 	case w.known != nil && *w.known.ExternalChargeID != w.sale.ExternalChargeID:
 		return Refunded{}, problem.On("external_refund_id", problem.RefundWaiting,
@@ -252,6 +255,9 @@ func (w *refunding) validate(u *work.Unit, r RefundInput) error {
 	}
 	if r.AmountMinor != nil {
 		w.amount = *r.AmountMinor
+	}
+	if r.Capped {
+		w.amount = min(w.amount, w.sale.AmountMinor)
 	}
 	if w.amount > w.sale.AmountMinor {
 		return problem.Invalid("amount_minor", "amount_minor must be at most %d, the rest of the sale.",

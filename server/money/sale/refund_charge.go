@@ -82,6 +82,17 @@ func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refun
 	return Refunded{Refund: row}, queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
 }
 
+// ApplyWaiting applies the refunds that arrived before an imported sale, and writes them to the audit log.
+func ApplyWaiting(ctx context.Context, u *work.Unit, sale db.Sale) error {
+	_, done, err := applyWaiting(ctx, u, sale)
+	for _, refunded := range done {
+		if err == nil {
+			err = refunded.audit(ctx, u)
+		}
+	}
+	return err
+}
+
 // applyWaiting applies the refunds that arrived before the sale, in the order of arrival, and returns the sale
 // after them.
 func applyWaiting(ctx context.Context, u *work.Unit, sale db.Sale) (_ db.Sale, done []Refunded, err error) {

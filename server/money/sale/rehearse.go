@@ -61,17 +61,17 @@ func Rehearse(ctx context.Context, u *work.Unit, draft db.Flow, since clock.Time
 		return Rehearsal{}, err
 	}
 	defer end()
-	p, err := newPlay(ctx, u.Outside(), draft)
+	d, err := newRehearsal(ctx, u.Outside(), draft)
 	if err != nil {
 		return Rehearsal{}, err
 	}
 	looking, stop := context.WithTimeout(ctx, rehearsalTime)
 	defer stop()
-	err = p.run(looking, since)
+	err = d.run(looking, since)
 	if ctx.Err() == nil && looking.Err() != nil { // only the rehearsal's time is up: the sales read so far count
 		err = nil
 	}
-	return p.out, err
+	return d.out, err
 }
 
 // BeginRehearsal waits until a rehearsal may run on this server. The caller calls end after it.
@@ -84,8 +84,8 @@ func BeginRehearsal(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// play is a running rehearsal.
-type play struct {
+// decider decides recorded sales of a program again, under its flows and under changed ones.
+type decider struct {
 	u             *work.Unit
 	program       db.Program
 	before, after []rules.Flow
@@ -93,14 +93,14 @@ type play struct {
 	out           Rehearsal
 }
 
-// newPlay reads the flows, and adds the draft: in place of the stored flow, or not at all if it is inactive.
-func newPlay(ctx context.Context, u *work.Unit, draft db.Flow) (*play, error) {
-	p := &play{
+// newRehearsal reads the flows, and adds the draft: in place of the stored flow, or not at all if it is inactive.
+func newRehearsal(ctx context.Context, u *work.Unit, draft db.Flow) (*decider, error) {
+	d := &decider{
 		u: u, partners: map[string]*rules.PartnerCounters{},
 		out: Rehearsal{Before: map[string]int64{}, After: map[string]int64{}},
 	}
 	var err error
-	if p.program, err = u.Program(ctx, draft.ProgramID); err != nil {
+	if d.program, err = u.Program(ctx, draft.ProgramID); err != nil {
 		return nil, err
 	}
 	stored, err := queries.FlowsActive(ctx, u.DB(), db.FlowsActiveParams{
@@ -109,7 +109,7 @@ func newPlay(ctx context.Context, u *work.Unit, draft db.Flow) (*play, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.before, err = commission.Parse(stored); err != nil {
+	if d.before, err = commission.Parse(stored); err != nil {
 		return nil, err
 	}
 	changed := make([]db.Flow, 0, len(stored)+1)
@@ -121,25 +121,25 @@ func newPlay(ctx context.Context, u *work.Unit, draft db.Flow) (*play, error) {
 	if draft.Status == db.FlowStatusActive && draft.Trigger == rules.NewPayment {
 		changed = append(changed, draft)
 	}
-	p.after, err = commission.Parse(changed)
-	return p, err
+	d.after, err = commission.Parse(changed)
+	return d, err
 }
 
 // run reads the sales page by page, the latest first.
-func (p *play) run(ctx context.Context, since clock.Time) error {
+func (d *decider) run(ctx context.Context, since clock.Time) error {
 	at := db.RehearsalProgramSalesParams{
-		ProgramID: p.program.ID, OrgID: p.u.OrgID, Since: since, BeforeAt: p.u.Now.Plus(maxAhead), Lim: rehearsalPage,
+		ProgramID: d.program.ID, OrgID: d.u.OrgID, Since: since, BeforeAt: d.u.Now.Plus(maxAhead), Lim: rehearsalPage,
 	}
-	for p.out.Sales < maxRehearsed {
-		rows, err := queries.RehearsalProgramSales(ctx, p.u.DB(), at)
+	for d.out.Sales < maxRehearsed {
+		rows, err := queries.RehearsalProgramSales(ctx, d.u.DB(), at)
 		if err != nil {
 			return err
 		}
-		if err := p.decidePage(ctx, rows); err != nil {
+		if err := d.decidePage(ctx, rows); err != nil {
 			return err
 		}
 		if len(rows) < rehearsalPage {
-			p.out.Complete = true
+			d.out.Complete = true
 			return nil
 		}
 		last := rows[len(rows)-1].Sale
@@ -149,26 +149,21 @@ func (p *play) run(ctx context.Context, since clock.Time) error {
 }
 
 // decidePage decides a page of sales.
-func (p *play) decidePage(ctx context.Context, rows []db.RehearsalProgramSalesRow) error {
-	customers, err := p.count(ctx, rows)
+func (d *decider) decidePage(ctx context.Context, rows []db.RehearsalProgramSalesRow) error {
+	recordings, err := d.withCounters(ctx, rows)
 	if err != nil {
 		return err
 	}
-	for _, row := range rows {
-		r := p.recording(row)
-		if n, counted := customers[row.Sale.ID]; counted {
-			r.facts.Customer.Counters = &n
-		}
-		r.facts.Partner.Counters = p.partners[r.facts.Partner.ID]
-		before, err := r.pays(p.before)
+	for i, r := range recordings {
+		before, err := r.pays(d.before)
 		if err != nil {
 			return err
 		}
-		after, err := r.pays(p.after)
+		after, err := r.pays(d.after)
 		if err != nil {
 			return err
 		}
-		p.out.add(Example{row.Sale, before, after})
+		d.out.add(Example{rows[i].Sale, before, after})
 	}
 	return nil
 }
@@ -192,8 +187,26 @@ func (o *Rehearsal) add(e Example) {
 	}
 }
 
+// withCounters returns sales as if they were recorded now, with the counters that conditions need.
+func (d *decider) withCounters(ctx context.Context, rows []db.RehearsalProgramSalesRow) ([]recording, error) {
+	customers, err := d.count(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]recording, len(rows))
+	for i, row := range rows {
+		out[i] = d.recording(row)
+		facts := &out[i].facts
+		if n, counted := customers[row.Sale.ID]; counted {
+			facts.Customer.Counters = &n
+		}
+		facts.Partner.Counters = d.partners[facts.Partner.ID]
+	}
+	return out, nil
+}
+
 // recording returns the sale as if it were recorded now.
-func (p *play) recording(row db.RehearsalProgramSalesRow) recording {
+func (d *decider) recording(row db.RehearsalProgramSalesRow) recording {
 	s := row.Sale
 	r := recording{
 		charge: charge{
@@ -203,12 +216,12 @@ func (p *play) recording(row db.RehearsalProgramSalesRow) recording {
 		},
 		known: true, history: db.SaleHistoryRow{HasSales: !s.IsFirstSale},
 		who: db.SaleCustomerRow{
-			Customer: row.Customer, ProgramID: p.program.ID, ProgramCurrency: p.program.Currency,
-			CommissionOnNetRevenue: p.program.CommissionOnNetRevenue, CommissionNetOfFee: p.program.CommissionNetOfFee,
-			HoldingPeriodDays: p.program.HoldingPeriodDays, PartnerStatus: string(row.PartnerStatus),
+			Customer: row.Customer, ProgramID: d.program.ID, ProgramCurrency: d.program.Currency,
+			CommissionOnNetRevenue: d.program.CommissionOnNetRevenue, CommissionNetOfFee: d.program.CommissionNetOfFee,
+			HoldingPeriodDays: d.program.HoldingPeriodDays, PartnerStatus: string(row.PartnerStatus),
 			PartnerGroupID: row.PartnerGroupID, PartnerCountry: row.PartnerCountry, RateOverride: row.RateOverride,
-			ClickCountry: row.ClickCountry, TagIds: row.TagIds, EnrolsFirstCommission: p.program.EnrolsFirstCommission,
-			BlockSelfReferrals: p.program.BlockSelfReferrals,
+			ClickCountry: row.ClickCountry, TagIds: row.TagIds, EnrolsFirstCommission: d.program.EnrolsFirstCommission,
+			BlockSelfReferrals: d.program.BlockSelfReferrals,
 		},
 	}
 	r.who.Customer.PartnerID = s.PartnerID // the partner who earned, regardless of later changes
@@ -230,14 +243,14 @@ func (r *recording) pays(flows []rules.Flow) (Pay, error) {
 }
 
 // count reads the counters that conditions need: a customer's at each sale, a partner's as they are now.
-func (p *play) count(
+func (d *decider) count(
 	ctx context.Context, rows []db.RehearsalProgramSalesRow,
 ) (map[string]rules.CustomerCounters, error) {
-	needs := rules.NeedsOf(p.before) | rules.NeedsOf(p.after)
+	needs := rules.NeedsOf(d.before) | rules.NeedsOf(d.after)
 	out := map[string]rules.CustomerCounters{}
 	if needs.Has(rules.NeedPartnerCounters) {
 		for _, r := range rows {
-			if err := p.countPartner(ctx, opt.Value(r.Sale.PartnerID)); err != nil {
+			if err := d.countPartner(ctx, opt.Value(r.Sale.PartnerID)); err != nil {
 				return nil, err
 			}
 		}
@@ -249,8 +262,8 @@ func (p *play) count(
 	for i, r := range rows {
 		ids[i] = r.Sale.ID
 	}
-	counted, err := queries.RehearsalSaleCounters(ctx, p.u.DB(), db.RehearsalSaleCountersParams{
-		Currency: p.program.Currency, OrgID: p.u.OrgID, Ids: ids,
+	counted, err := queries.RehearsalSaleCounters(ctx, d.u.DB(), db.RehearsalSaleCountersParams{
+		Currency: d.program.Currency, OrgID: d.u.OrgID, Ids: ids,
 	})
 	for _, k := range counted {
 		out[k.ID] = rules.CustomerCounters{SalesCount: k.SalesCount, TotalPaidMinor: k.TotalPaidMinor}
@@ -259,17 +272,17 @@ func (p *play) count(
 }
 
 // countPartner reads the counters of a partner that are not loaded yet.
-func (p *play) countPartner(ctx context.Context, id string) error {
-	if p.partners[id] != nil {
+func (d *decider) countPartner(ctx context.Context, id string) error {
+	if d.partners[id] != nil {
 		return nil
 	}
-	n, err := queries.SalePartnerCounters(ctx, p.u.DB(), db.SalePartnerCountersParams{
-		ProgramID: p.program.ID, PartnerID: id, Currency: p.program.Currency, OrgID: p.u.OrgID,
+	n, err := queries.SalePartnerCounters(ctx, d.u.DB(), db.SalePartnerCountersParams{
+		ProgramID: d.program.ID, PartnerID: id, Currency: d.program.Currency, OrgID: d.u.OrgID,
 	})
 	if err != nil {
 		return errors.Join(errors.New("counters of "+id), err)
 	}
-	p.partners[id] = &rules.PartnerCounters{
+	d.partners[id] = &rules.PartnerCounters{
 		LeadsCount: n.LeadsCount, CustomersCount: n.CustomersCount, SalesCount: n.SalesCount,
 		RevenueMinor: n.RevenueMinor, CommissionsMinor: n.CommissionsMinor,
 	}

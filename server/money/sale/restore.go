@@ -41,11 +41,11 @@ type Restored struct {
 // restoring is a restoration while it is computed.
 type restoring struct {
 	refunding
-	in      RestoreInput
-	refunds []db.Refund
-	amount  int64 // restored now
-	parts   map[string]int64
-	level   int64 // how much of the sale was refunded before the present refund is restored
+	in            RestoreInput
+	refunds       []db.Refund
+	restoredMinor int64 // of the sale, by this restoration
+	parts         map[string]int64
+	refundedMinor int64 // of the sale, before the present refund is restored
 }
 
 // Restore makes a sale count again for refunded money that the merchant got back (decisions, 313). The partner
@@ -54,13 +54,13 @@ type restoring struct {
 // before.
 func Restore(ctx context.Context, u *work.Unit, r RestoreInput) (Restored, error) {
 	w, err := loadRestore(ctx, u, r)
-	if err != nil || w.amount == 0 {
+	if err != nil || w.restoredMinor == 0 {
 		return Restored{}, err
 	}
 	if err := w.restoreSale(ctx, u); err != nil {
 		return Restored{}, err
 	}
-	out := Restored{AmountMinor: w.amount}
+	out := Restored{AmountMinor: w.restoredMinor}
 	var restored []api.RestoredCommission
 	for _, id := range r.RefundIDs {
 		if w.parts[id] == 0 {
@@ -78,7 +78,7 @@ func Restore(ctx context.Context, u *work.Unit, r RestoreInput) (Restored, error
 	return out, auditlog.Record(ctx, u, auditlog.Entry{
 		ProgramID: w.sale.ProgramID, Action: "sale.restored", TargetID: w.sale.ID, Reason: &r.Reason,
 		After: map[string]any{
-			"source_id": r.SourceID, "amount_minor": w.amount, "restored_at": r.At, "commissions": restored,
+			"source_id": r.SourceID, "amount_minor": w.restoredMinor, "restored_at": r.At, "commissions": restored,
 		},
 	})
 }
@@ -115,10 +115,10 @@ func loadRestore(ctx context.Context, u *work.Unit, r RestoreInput) (restoring, 
 		}
 		part := opt.Value(w.refunds[i].AmountMinor) - w.refunds[i].RestoredMinor
 		if r.AmountMinor > 0 {
-			part = min(part, max(left-before-w.amount, 0))
+			part = min(part, max(left-before-w.restoredMinor, 0))
 		}
 		w.parts[id] = part
-		w.amount += part
+		w.restoredMinor += part
 	}
 	return w, nil
 }
@@ -138,8 +138,8 @@ func (w *restoring) restoreSale(ctx context.Context, u *work.Unit) error {
 	if s.RefundedAt != nil {
 		gone += s.AmountMinor
 	}
-	w.level = gone
-	s.AmountMinor, s.RefundedMinor, s.RefundedAt = s.AmountMinor+s.RefundedMinor-gone+w.amount, gone-w.amount, nil
+	w.refundedMinor = gone
+	s.AmountMinor, s.RefundedMinor, s.RefundedAt = s.AmountMinor+s.RefundedMinor-gone+w.restoredMinor, gone-w.restoredMinor, nil
 	if s.TaxMinor != nil {
 		s.TaxMinor = new(min(rules.Prorated(*s.TaxMinor, s.AmountMinor, old.AmountMinor), s.AmountMinor))
 	}
@@ -153,7 +153,7 @@ func (w *restoring) restoreSale(ctx context.Context, u *work.Unit) error {
 	u.Record(event.Subject{ProgramID: s.ProgramID, PartnerID: opt.Value(s.PartnerID), ID: s.ID},
 		events.SaleUpdated(api.SaleUpdatedData{
 			SaleID: s.ID, PartnerID: s.PartnerID, AmountMinor: s.AmountMinor, Currency: s.Currency,
-			PreviousAmountMinor: s.AmountMinor - w.amount,
+			PreviousAmountMinor: s.AmountMinor - w.restoredMinor,
 		}))
 	customer := db.CustomerClearRefundedParams{UpdatedAt: u.Now, ID: s.CustomerID, OrgID: s.OrgID}
 	if err := queries.CustomerClearRefunded(ctx, u.Later(), customer); err != nil {
@@ -198,7 +198,7 @@ func (w *restoring) restoreRefund(ctx context.Context, u *work.Unit, id string) 
 			})
 		}
 	}
-	w.level -= w.parts[id]
+	w.refundedMinor -= w.parts[id]
 	row, err := json.Marshal(append(all, now))
 	if err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (w *restoring) back(
 ) (part int64, status db.CommissionStatus) {
 	void := k.Status == db.CommissionStatusVoided || k.Status == db.CommissionStatusRejected
 	if k.Kind == db.CommissionKindReferral && !void {
-		return w.taken(k, w.level) - w.taken(k, w.level-w.parts[f.ID]), k.Status
+		return w.taken(k, w.refundedMinor) - w.taken(k, w.refundedMinor-w.parts[f.ID]), k.Status
 	}
 	i := slices.IndexFunc(effects, func(e api.RefundedCommission) bool { return e.CommissionID == k.ID })
 	if i < 0 {

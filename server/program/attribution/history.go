@@ -56,7 +56,7 @@ func (e evidence) fixed() bool {
 }
 
 // gather reads the evidence of a page of customers.
-func (p *play) gather(ctx context.Context, rows []db.RehearsalCustomersRow) ([]evidence, error) {
+func (p *preview) gather(ctx context.Context, rows []db.RehearsalCustomersRow) ([]evidence, error) {
 	page := make([]evidence, len(rows))
 	for i, r := range rows {
 		page[i].RehearsalCustomersRow = r
@@ -77,7 +77,7 @@ func (p *play) gather(ctx context.Context, rows []db.RehearsalCustomersRow) ([]e
 }
 
 // findVisitors sets the referrals that lead to the visitors.
-func (p *play) findVisitors(ctx context.Context, page []evidence) error {
+func (p *preview) findVisitors(ctx context.Context, page []evidence) error {
 	var ids []string
 	for _, e := range page {
 		if e.Customer.ReferralID == nil && e.other.ClickID != "" {
@@ -102,7 +102,7 @@ func (p *play) findVisitors(ctx context.Context, page []evidence) error {
 }
 
 // clicks reads clicks by their ids.
-func (p *play) clicks(ctx context.Context, ids []string) (map[string]db.RehearsalClicksRow, error) {
+func (p *preview) clicks(ctx context.Context, ids []string) (map[string]db.RehearsalClicksRow, error) {
 	out := map[string]db.RehearsalClicksRow{}
 	if len(ids) == 0 {
 		return out, nil
@@ -115,7 +115,7 @@ func (p *play) clicks(ctx context.Context, ids []string) (map[string]db.Rehearsa
 }
 
 // readTouches reads the clicks of the visitors.
-func (p *play) readTouches(ctx context.Context, page []evidence) error {
+func (p *preview) readTouches(ctx context.Context, page []evidence) error {
 	var of []int // the index in the page
 	params := db.RehearsalTouchesParams{OrgID: p.u.OrgID}
 	for i, e := range page {
@@ -169,7 +169,7 @@ func (e *evidence) crowded() bool {
 }
 
 // readCoupons reads the partners of the coupons that did not get their customers.
-func (p *play) readCoupons(ctx context.Context, page []evidence) error {
+func (p *preview) readCoupons(ctx context.Context, page []evidence) error {
 	var ids []string
 	for _, e := range page {
 		ids = append(ids, slices.Concat(e.other.CouponIDs, e.other.PaidCouponIDs)...)
@@ -217,7 +217,7 @@ func (e *evidence) candidates() []string {
 
 // history returns the history of a customer. The partner who has the customer may keep it, even if it is no longer
 // active.
-func (p *play) history(e *evidence) History {
+func (p *preview) history(e *evidence) History {
 	k, own := e.Customer, map[string]bool{}
 	may := func(id string) bool {
 		return id == opt.Value(k.PartnerID) || p.partners[id].Status == db.PartnerStatusActive

@@ -32,7 +32,7 @@ func (m *move) credited() db.Customer {
 
 // pricing calculates the money of a page of customers.
 type pricing struct {
-	*play
+	*preview
 	rates     map[string][]byte                // by link
 	clicks    map[string]db.RehearsalClicksRow // by id
 	sums      sums
@@ -40,8 +40,8 @@ type pricing struct {
 }
 
 // price calculates the revenue and commissions of a page of customers, and adds them to the sums at the end.
-func (p *play) price(ctx context.Context, moves []*move) error {
-	c := &pricing{play: p, rates: map[string][]byte{}, sums: sums{}}
+func (p *preview) price(ctx context.Context, moves []*move) error {
+	c := &pricing{preview: p, rates: map[string][]byte{}, sums: sums{}}
 	if err := c.readRoutes(ctx, moves); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c *pricing) readRoutes(ctx context.Context, moves []*move) (err error) {
 			c.rates[r.ID] = r.RateOverride
 		}
 	}
-	c.clicks, err = c.play.clicks(ctx, clicks)
+	c.clicks, err = c.preview.clicks(ctx, clicks)
 	return err
 }
 
@@ -231,7 +231,7 @@ func (c *pricing) pay(ctx context.Context, page []sold) error {
 }
 
 // add adds a customer to the result.
-func (p *play) add(m *move) {
+func (p *preview) add(m *move) {
 	p.out.Customers++
 	if m.undecided {
 		p.out.Undecided++

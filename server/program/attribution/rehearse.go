@@ -97,8 +97,8 @@ func (s Service) Rehearse(
 	return p.out, err
 }
 
-// play is a running rehearsal.
-type play struct {
+// preview is a running rehearsal.
+type preview struct {
 	u        *work.Unit
 	program  db.Program
 	of       customer.Service
@@ -110,12 +110,12 @@ type play struct {
 }
 
 // begin checks the size of the rehearsal and reads the program and its flows.
-func (s Service) begin(ctx context.Context, u *work.Unit, programID string, days int64, c Change) (*play, error) {
+func (s Service) begin(ctx context.Context, u *work.Unit, programID string, days int64, c Change) (*preview, error) {
 	program, err := u.Program(ctx, programID)
 	if err != nil {
 		return nil, err
 	}
-	p := &play{
+	p := &preview{
 		u: u, program: program, of: s.Customers, before: Present(program), partners: map[string]partner{}, sums: sums{},
 		out: Rehearsal{Program: program, Since: u.Now.Days(-days), After: c.apply(Present(program))},
 	}
@@ -141,7 +141,7 @@ func (s Service) begin(ctx context.Context, u *work.Unit, programID string, days
 }
 
 // run decides about the customers page by page, the latest first.
-func (p *play) run(ctx context.Context) error {
+func (p *preview) run(ctx context.Context) error {
 	at := db.RehearsalCustomersParams{
 		ProgramID: p.program.ID, OrgID: p.u.OrgID, Since: p.out.Since, BeforeAt: p.u.Now, BeforeID: beyond,
 		Lim: customersPage,
@@ -167,7 +167,7 @@ func (p *play) run(ctx context.Context) error {
 const beyond = "~"
 
 // decidePage decides about a page of customers, and adds it to the result as a whole.
-func (p *play) decidePage(ctx context.Context, rows []db.RehearsalCustomersRow) error {
+func (p *preview) decidePage(ctx context.Context, rows []db.RehearsalCustomersRow) error {
 	page, err := p.gather(ctx, rows)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (p *play) decidePage(ctx context.Context, rows []db.RehearsalCustomersRow) 
 }
 
 // decide decides about a customer.
-func (p *play) decide(e *evidence) *move {
+func (p *preview) decide(e *evidence) *move {
 	k := e.Customer
 	m := &move{customer: k, after: Outcome{PartnerID: opt.Value(k.PartnerID)}}
 	if e.fixed() {
@@ -211,7 +211,7 @@ func (p *play) decide(e *evidence) *move {
 
 // lacks reports whether the evidence about a customer is not complete: it was merged, or clicks may be missing. A
 // customer without a partner must have none under the present settings: another rule may have refused its route.
-func (p *play) lacks(e *evidence, h History) bool {
+func (p *preview) lacks(e *evidence, h History) bool {
 	if e.Merged || e.crowded() {
 		return true
 	}

@@ -44,7 +44,7 @@ func (p partner) name() string {
 }
 
 // loadPartners reads the partners that are not loaded yet.
-func (p *play) loadPartners(ctx context.Context, ids []string) error {
+func (p *preview) loadPartners(ctx context.Context, ids []string) error {
 	var missing []string
 	for _, id := range opt.Distinct(ids) {
 		if _, ok := p.partners[id]; !ok && id != "" {
@@ -73,7 +73,7 @@ func (p *play) loadPartners(ctx context.Context, ids []string) error {
 }
 
 // isOwn reports whether the customer is the partner.
-func (p *play) isOwn(partnerID string, k db.Customer) bool {
+func (p *preview) isOwn(partnerID string, k db.Customer) bool {
 	return customer.IsOwn(p.partners[partnerID].own, k.Email, k.Identifier)
 }
 

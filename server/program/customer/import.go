@@ -36,8 +36,7 @@ func Import(ctx context.Context, u *work.Unit, k db.Customer, externalIDs []stri
 // ErrIDTaken means that another customer has got an external id.
 var ErrIDTaken = errors.New("customer: an external id is taken")
 
-// ImportIDs adds external ids to a customer, and makes payments that wait for one of them due. It returns ErrIDTaken if
-// one is not free.
+// ImportIDs adds external ids to a customer. It returns ErrIDTaken if one is not free.
 func ImportIDs(ctx context.Context, u *work.Unit, k db.Customer, at clock.Time, externalIDs []string) error {
 	for i, id := range externalIDs {
 		n, err := queries.ExternalIDAdd(ctx, u.Tx, db.ExternalIDAddParams{

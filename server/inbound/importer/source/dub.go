@@ -22,9 +22,9 @@ var dubProduct = Product{Name: "dub", Title: "Dub", Address: dubAddress, Params:
 
 const (
 	dubAddress = "https://api.dub.co"
-	// partnersACodePage bounds the requests for one page of discount codes, which are one a partner. A page is read again
+	// partnersPerCodePage bounds the requests for one page of discount codes, which are one per partner. A page is read again
 	// as a whole after a long wait.
-	partnersACodePage = 20
+	partnersPerCodePage = 20
 )
 
 type dub struct{ client *client }
@@ -141,7 +141,7 @@ func (r *Row) askAbout(status loose.Text) {
 func (d dub) codes(ctx context.Context, cursor string) (Page, error) {
 	at := placeOf(cursor)
 	oldest := url.Values{"sortBy": {"createdAt"}, "sortOrder": {"asc"}}
-	partners, err := d.page(ctx, "/partners", oldest, at.number, partnersACodePage)
+	partners, err := d.page(ctx, "/partners", oldest, at.number, partnersPerCodePage)
 	if err != nil {
 		return Page{}, err
 	}

@@ -21,8 +21,8 @@ var partnerstackProduct = Product{
 const (
 	partnerstackAddress = "https://api.partnerstack.com/api/v2"
 	partnerstackParam   = "ps_partner_key"
-	// partnersALinkPage bounds the requests for one page of links, which are one a partner.
-	partnersALinkPage = "20"
+	// partnersPerLinkPage bounds the requests for one page of links, which are one per partner.
+	partnersPerLinkPage = "20"
 )
 
 type partnerstack struct {
@@ -134,7 +134,7 @@ func (p stackPartner) rows(id string) []Row {
 
 // links reads the links of a page of partners, with a request for each. A link's key is the path of its short address.
 func (p partnerstack) links(ctx context.Context, cursor string) (Page, error) {
-	partners, next, err := p.after(ctx, "/partnerships", allPartnerships, partnersALinkPage, cursor)
+	partners, next, err := p.after(ctx, "/partnerships", allPartnerships, partnersPerLinkPage, cursor)
 	if err != nil {
 		return Page{}, err
 	}
