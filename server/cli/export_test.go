@@ -123,7 +123,7 @@ func readBack(t *testing.T, folder string, now clock.Time) map[importing.Kind]ma
 	return all
 }
 
-// objects reads the objects of a file with one a line.
+// objects reads the objects of a file with one per line.
 func objects[A any](t *testing.T, folder, name string) (all []A) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, name+".ndjson"))

@@ -98,7 +98,7 @@ type message struct {
 	} `json:"params"`
 }
 
-// run passes on messages, one a line, until the input ends.
+// run passes on messages, one per line, until the input ends.
 func (p *mcpProxy) run(ctx context.Context, in io.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)

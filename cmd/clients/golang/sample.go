@@ -134,7 +134,7 @@ func (w writer) listOf(of model.Shape, v []model.Value, indent string) string {
 	return b.String() + "}"
 }
 
-// structOf writes a struct, one member a line.
+// structOf writes a struct, one member per line.
 func (w writer) structOf(s, of model.Shape, v model.Members, indent string) string {
 	t := *w.model.Type(s.Name)
 	var b strings.Builder
@@ -192,7 +192,7 @@ func (w writer) qualified(s model.Shape) string {
 	return w.plain(s)
 }
 
-// mapOf writes a map, one member a line.
+// mapOf writes a map, one member per line.
 func (w writer) mapOf(of model.Shape, v model.Members, indent string) string {
 	item := model.Shape{Kind: model.Any}
 	if of.Item != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // resourcesHead begins the file of methods.
-const resourcesHead = `"""The methods of the API, one class a resource."""
+const resourcesHead = `"""The methods of the API, one class per resource."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ func (w writer) shown(name string, s model.Shape) string {
 	return name
 }
 
-// sampleArguments returns the arguments of an example's call, one a line if there are several.
+// sampleArguments returns the arguments of an example's call, one per line if there are several.
 func (w writer) sampleArguments(m model.Method) string {
 	var out []string
 	for _, p := range m.PathParams {

@@ -1,7 +1,7 @@
 // Package bench is a load test. It measures the server over HTTP beside pgbench running the
 // same statements on the same data, in turn.
 //
-// pgbench is the limit of one transaction a request: the database without a server in front. The ratio of the two
+// pgbench is the limit of one transaction per request: the database without a server in front. The ratio of the two
 // shows the cost of the server and the gain of sharing transactions. It is comparable between machines, unlike
 // requests a second. The same holds for the ratio of processor time. Everything runs on one machine: a private
 // PostgreSQL, the server in this process and the load generator in another. A run also measures the binary as

@@ -137,7 +137,7 @@ func (x *Tenant) Exec(sql string, args ...any) {
 	require.NoError(x, err)
 }
 
-// Rows returns what a query finds, one value a row.
+// Rows returns what a query finds, one value per row.
 func Rows[T any](x *Tenant, sql string, args ...any) []T {
 	x.Helper()
 	rows, err := x.Pool.Query(x.Context(), sql, args...)

@@ -200,7 +200,7 @@ func (f frame) Image(kind, label string, address *string, hint string) imageForm
 	return imageForm{f.For(path), kind, label, f.At(path), portalData{}.PathOf(address), hint}
 }
 
-// Lines are several texts as they are typed, one a line.
+// Lines are several texts as they are typed, one per line.
 func (portalData) Lines(texts []string) string { return strings.Join(texts, "\n") }
 
 // portalSettings are those of the program.

@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,17 +50,39 @@ func (w tracedServer) keyed(path string, body func() M, key func() string) func(
 	return func() apitest.Answer { return w.Do("POST", path, w.Key, body(), "Idempotency-Key", key()) }
 }
 
+// visitors returns n customers who came by a click and have not paid.
+func (w tracedServer) visitors(n int) (customers []string) {
+	for range n {
+		click := w.Click(w.program, "ann").String("id")
+		customers = append(customers, w.Must(201, w.Post("/v1/customers", M{
+			"program_id": w.program, "click_id": click,
+		})).String("id"))
+	}
+	return customers
+}
+
 func (w tracedServer) sales() []roundTrip {
 	fresh := func() M { return apitest.SaleBody(w.program, w.customer) }
 	repeat := func() M { return apitest.SaleBody(w.program, w.customer, M{"external_charge_id": "ch_known"}) }
 	counted := func() M { return apitest.SaleBody(w.counted, w.counting) }
 	unique := func() string { return apitest.Unique("key-") }
 	same := func() string { return "the-same-key" }
+	visitors := w.visitors(3)
+	first := func() M {
+		customer := visitors[0]
+		visitors = visitors[1:]
+		return apitest.SaleBody(w.program, customer)
+	}
+	past := func() M {
+		return apitest.SaleBody(w.program, w.customer, M{"occurred_at": w.Clock.Now().Plus(-time.Hour)})
+	}
 	return []roundTrip{
 		{"sale", 4, 2, w.post("/v1/sales", fresh)},
 		{"sale with Idempotency-Key", 4, 3, w.keyed("/v1/sales", fresh, unique)},
 		{"sale replayed by Idempotency-Key", 4, 2, w.keyed("/v1/sales", repeat, same)},
 		{"sale with counters", 4, 3, w.post("/v1/sales", counted)},
+		{"first sale of a visitor", 4, 3, w.post("/v1/sales", first)},
+		{"sale of an hour ago", 4, 3, w.post("/v1/sales", past)},
 		{"sale repeated", 4, 3, w.post("/v1/sales", repeat)},
 	}
 }

@@ -1,4 +1,4 @@
-// Package handlers implements the operations of the description, one file a resource. A handler
+// Package handlers implements the operations of the description, one file per resource. A handler
 // reads the call, runs a few statements, and converts rows to the generated types.
 //
 // Packages program, money and outbound decide what is allowed and its effects. The handlers are

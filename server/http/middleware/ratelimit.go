@@ -133,7 +133,7 @@ func (f *Front) rateLimit(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// pay takes a token of the address's bucket, at most once a request, since several steps call it.
+// pay takes a token of the address's bucket, at most once per request, since several steps call it.
 func (f *Front) pay(c echo.Context, s *state) error {
 	if s.paid {
 		return nil

@@ -64,7 +64,7 @@ func (l *sharedLimiter) take(ctx context.Context, id string, limit int) (budget,
 		h.tokens, h.empty = 0, time.Time{}
 	}
 	if h.tokens == 0 && !now.Before(h.empty) {
-		// Ask a failed database once a second, not once a request.
+		// Ask a failed database once a second, not once per request.
 		if recent := now.UnixMicro() - l.failedAt.Load(); recent >= 0 && recent < retryAfter.Microseconds() {
 			return l.local.take(id, limit)
 		}

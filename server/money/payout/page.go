@@ -195,7 +195,7 @@ func (p page) payouts(u *work.Unit) (out []db.Payout, collected [][]string) {
 	return out, collected
 }
 
-// write writes the page's payouts with one statement a table: new ones, and the month's ineligible ones under
+// write writes the page's payouts with one statement per table: new ones, and the month's ineligible ones under
 // their ids.
 func (p page) write(ctx context.Context, u *work.Unit) error {
 	o := p.order
@@ -232,7 +232,7 @@ func (p page) write(ctx context.Context, u *work.Unit) error {
 	return queries.PayoutsAttach(ctx, u.Later(), attached)
 }
 
-// add appends a new payout to the statement's arrays, one element a column.
+// add appends a new payout to the statement's arrays, one element per column.
 func add(p *db.PayoutsInsertParams, y db.Payout) {
 	p.Ids = append(p.Ids, y.ID)
 	p.PartnerIds = append(p.PartnerIds, y.PartnerID)

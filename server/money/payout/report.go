@@ -29,7 +29,7 @@ const missingShown = 500
 
 // Report is the effect of a provider's result.
 type Report struct {
-	Results   []Result // in the order of the rows, one a payout
+	Results   []Result // in the order of the rows, one per payout
 	Remaining int      // payouts left for another call
 	Repeated  int      // rows superseded by another row of the same payout
 	// Missing lists exported payouts without a row, at most missingShown of MissingCount.
