@@ -42,7 +42,7 @@ func TestRefundBeforeImport(t *testing.T) {
 		earns("k", "1", "b", "s", source.Due, 1000))
 	due, _ := d.money("ann@example.com")
 	require.EqualValues(t, 500, due)
-	require.Equal(t, "applied", d.Get("/v1/refunds?program_id="+d.program).Data()[0]["status"])
+	require.Equal(t, "applied", d.Get("/v1/refunds?program_id=" + d.program).Data()[0]["status"])
 }
 
 // TestRefundsWithinImported: events of refunds from before an import take nothing that the import has taken, also if a
