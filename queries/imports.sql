@@ -751,35 +751,35 @@ DELETE FROM import_keys t WHERE (t.import_id, t.kind, t.key) IN (SELECT k.import
 
 -- name: RefundSetExternalID :many
 -- RefundSetExternalID gives an imported refund of a sale and an amount the processor's id.
-UPDATE refunds SET external_refund_id = @external_refund_id, updated_at = @now
+UPDATE refunds SET external_refund_id = @external_refund_id, level_minor = @level_minor, updated_at = @now
 WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = @sale_id AND r.org_id = @org_id AND r.external_refund_id IS NULL
         AND r.reason = @reason AND r.amount_minor = @amount_minor AND r.updated_at >= @at ORDER BY r.created_at, r.id LIMIT 1)
     AND org_id = @org_id
 RETURNING *;
 
--- name: RefundsImported :many
--- RefundsImported returns the imported refunds of a sale that were written at or after a time and have no id of the
--- processor.
-SELECT * FROM refunds r WHERE r.sale_id = @sale_id AND r.org_id = @org_id AND r.external_refund_id IS NULL
-    AND r.reason = @reason AND r.amount_minor > 0 AND r.updated_at >= @at ORDER BY r.created_at, r.id;
-
--- name: RefundReduce :exec
--- RefundReduce takes a part from an imported refund. Its updated_at stays the time of the import.
-UPDATE refunds SET amount_minor = amount_minor - @part::bigint WHERE id = @id AND org_id = @org_id;
+-- name: RefundImportedDelete :execrows
+-- RefundImportedDelete deletes the imported refund that a waiting refund of the same amount replaces.
+DELETE FROM refunds WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = @sale_id AND r.org_id = @org_id
+        AND r.external_refund_id IS NULL AND r.reason = @reason AND r.amount_minor = @amount_minor AND r.restored_minor = 0
+        AND r.updated_at >= @at ORDER BY r.created_at, r.id LIMIT 1)
+    AND org_id = @org_id;
 
 -- name: ImportSalesRefunded :many
--- ImportSalesRefunded returns sales that an import created without a refund, and for which refunds wait.
+-- ImportSalesRefunded returns sales that imports of a source created without a refund, and for which refunds wait.
 SELECT t.* FROM sales t WHERE t.org_id = @org_id AND t.refunded_minor = 0 AND t.refunded_at IS NULL
     AND t.id IN (SELECT s.id FROM refunds r JOIN sales s ON s.program_id = r.program_id AND s.org_id = r.org_id
             AND s.external_charge_id = r.external_charge_id
         JOIN import_objects o ON o.target = s.id AND o.org_id = s.org_id AND o.kind = 4 AND o.created
-        WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.status = 'waiting' AND o.import_id = @import_id)
+        WHERE r.program_id = @program_id AND r.org_id = @org_id AND r.status = 'waiting'
+            AND o.program_id = @program_id AND o.source = @source)
 ORDER BY t.id LIMIT @lim;
 
 -- name: ImportWake :exec
--- ImportWake makes the events due that wait for an object of an import.
+-- ImportWake makes the events due that wait for an object of imports of a source: an import may also complete a failed
+-- one, or add ids to the customers of an earlier one.
 WITH imported AS MATERIALIZED (
-    SELECT o.kind, o.target FROM import_objects o WHERE o.import_id = @import_id AND o.org_id = @org_id
+    SELECT o.kind, o.target FROM import_objects o
+    WHERE o.program_id = @program_id AND o.source = @source AND o.org_id = @org_id
 ), keys AS (
     SELECT 'customer ' || x.external_customer_id AS key FROM imported i
     JOIN customer_external_ids x ON x.customer_id = i.target AND x.org_id = @org_id WHERE i.kind = 3

@@ -3003,23 +3003,24 @@ SELECT t.id, t.org_id, t.program_id, t.customer_id, t.partner_id, t.external_cha
     AND t.id IN (SELECT s.id FROM refunds r JOIN sales s ON s.program_id = r.program_id AND s.org_id = r.org_id
             AND s.external_charge_id = r.external_charge_id
         JOIN import_objects o ON o.target = s.id AND o.org_id = s.org_id AND o.kind = 4 AND o.created
-        WHERE r.program_id = $2 AND r.org_id = $1 AND r.status = 'waiting' AND o.import_id = $3)
+        WHERE r.program_id = $2 AND r.org_id = $1 AND r.status = 'waiting'
+            AND o.program_id = $2 AND o.source = $3)
 ORDER BY t.id LIMIT $4
 `
 
 type ImportSalesRefundedParams struct {
 	OrgID     string
 	ProgramID string
-	ImportID  string
+	Source    string
 	Lim       int32
 }
 
-// ImportSalesRefunded returns sales that an import created without a refund, and for which refunds wait.
+// ImportSalesRefunded returns sales that imports of a source created without a refund, and for which refunds wait.
 func (q *Queries) ImportSalesRefunded(ctx context.Context, db DBTX, arg ImportSalesRefundedParams) ([]Sale, error) {
 	rows, err := db.Query(ctx, importSalesRefunded,
 		arg.OrgID,
 		arg.ProgramID,
-		arg.ImportID,
+		arg.Source,
 		arg.Lim,
 	)
 	if err != nil {
@@ -3700,7 +3701,8 @@ func (q *Queries) ImportValuesTaken(ctx context.Context, db DBTX, arg ImportValu
 
 const importWake = `-- name: ImportWake :exec
 WITH imported AS MATERIALIZED (
-    SELECT o.kind, o.target FROM import_objects o WHERE o.import_id = $5 AND o.org_id = $2
+    SELECT o.kind, o.target FROM import_objects o
+    WHERE o.program_id = $4 AND o.source = $5 AND o.org_id = $2
 ), keys AS (
     SELECT 'customer ' || x.external_customer_id AS key FROM imported i
     JOIN customer_external_ids x ON x.customer_id = i.target AND x.org_id = $2 WHERE i.kind = 3
@@ -3722,17 +3724,18 @@ type ImportWakeParams struct {
 	OrgID     string
 	Since     clock.Time
 	ProgramID string
-	ImportID  string
+	Source    string
 }
 
-// ImportWake makes the events due that wait for an object of an import.
+// ImportWake makes the events due that wait for an object of imports of a source: an import may also complete a failed
+// one, or add ids to the customers of an earlier one.
 func (q *Queries) ImportWake(ctx context.Context, db DBTX, arg ImportWakeParams) error {
 	_, err := db.Exec(ctx, importWake,
 		arg.Now,
 		arg.OrgID,
 		arg.Since,
 		arg.ProgramID,
-		arg.ImportID,
+		arg.Source,
 	)
 	return err
 }
@@ -4018,32 +4021,47 @@ func (q *Queries) ProgramsWithImports(ctx context.Context, db DBTX) ([]ProgramsW
 	return items, nil
 }
 
-const refundReduce = `-- name: RefundReduce :exec
-UPDATE refunds SET amount_minor = amount_minor - $1::bigint WHERE id = $2 AND org_id = $3
+const refundImportedDelete = `-- name: RefundImportedDelete :execrows
+DELETE FROM refunds WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = $1 AND r.org_id = $2
+        AND r.external_refund_id IS NULL AND r.reason = $3 AND r.amount_minor = $4 AND r.restored_minor = 0
+        AND r.updated_at >= $5 ORDER BY r.created_at, r.id LIMIT 1)
+    AND org_id = $2
 `
 
-type RefundReduceParams struct {
-	Part  int64
-	ID    string
-	OrgID string
+type RefundImportedDeleteParams struct {
+	SaleID      *string
+	OrgID       string
+	Reason      *string
+	AmountMinor *int64
+	At          clock.Time
 }
 
-// RefundReduce takes a part from an imported refund. Its updated_at stays the time of the import.
-func (q *Queries) RefundReduce(ctx context.Context, db DBTX, arg RefundReduceParams) error {
-	_, err := db.Exec(ctx, refundReduce, arg.Part, arg.ID, arg.OrgID)
-	return err
+// RefundImportedDelete deletes the imported refund that a waiting refund of the same amount replaces.
+func (q *Queries) RefundImportedDelete(ctx context.Context, db DBTX, arg RefundImportedDeleteParams) (int64, error) {
+	result, err := db.Exec(ctx, refundImportedDelete,
+		arg.SaleID,
+		arg.OrgID,
+		arg.Reason,
+		arg.AmountMinor,
+		arg.At,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const refundSetExternalID = `-- name: RefundSetExternalID :many
-UPDATE refunds SET external_refund_id = $1, updated_at = $2
-WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = $3 AND r.org_id = $4 AND r.external_refund_id IS NULL
-        AND r.reason = $5 AND r.amount_minor = $6 AND r.updated_at >= $7 ORDER BY r.created_at, r.id LIMIT 1)
-    AND org_id = $4
+UPDATE refunds SET external_refund_id = $1, level_minor = $2, updated_at = $3
+WHERE id = (SELECT r.id FROM refunds r WHERE r.sale_id = $4 AND r.org_id = $5 AND r.external_refund_id IS NULL
+        AND r.reason = $6 AND r.amount_minor = $7 AND r.updated_at >= $8 ORDER BY r.created_at, r.id LIMIT 1)
+    AND org_id = $5
 RETURNING id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency, voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor, restored_minor, restorations
 `
 
 type RefundSetExternalIDParams struct {
 	ExternalRefundID *string
+	LevelMinor       *int64
 	Now              clock.Time
 	SaleID           *string
 	OrgID            string
@@ -4056,70 +4074,12 @@ type RefundSetExternalIDParams struct {
 func (q *Queries) RefundSetExternalID(ctx context.Context, db DBTX, arg RefundSetExternalIDParams) ([]Refund, error) {
 	rows, err := db.Query(ctx, refundSetExternalID,
 		arg.ExternalRefundID,
+		arg.LevelMinor,
 		arg.Now,
 		arg.SaleID,
 		arg.OrgID,
 		arg.Reason,
 		arg.AmountMinor,
-		arg.At,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Refund{}
-	for rows.Next() {
-		var i Refund
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.ProgramID,
-			&i.SaleID,
-			&i.ExternalChargeID,
-			&i.ExternalRefundID,
-			&i.Status,
-			&i.AmountMinor,
-			&i.Currency,
-			&i.VoidedCommissions,
-			&i.ClawbackMinor,
-			&i.Effects,
-			&i.Reason,
-			&i.RefundedAt,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.LevelMinor,
-			&i.RestoredMinor,
-			&i.Restorations,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const refundsImported = `-- name: RefundsImported :many
-SELECT id, org_id, program_id, sale_id, external_charge_id, external_refund_id, status, amount_minor, currency, voided_commissions, clawback_minor, effects, reason, refunded_at, created_at, updated_at, level_minor, restored_minor, restorations FROM refunds r WHERE r.sale_id = $1 AND r.org_id = $2 AND r.external_refund_id IS NULL
-    AND r.reason = $3 AND r.amount_minor > 0 AND r.updated_at >= $4 ORDER BY r.created_at, r.id
-`
-
-type RefundsImportedParams struct {
-	SaleID *string
-	OrgID  string
-	Reason *string
-	At     clock.Time
-}
-
-// RefundsImported returns the imported refunds of a sale that were written at or after a time and have no id of the
-// processor.
-func (q *Queries) RefundsImported(ctx context.Context, db DBTX, arg RefundsImportedParams) ([]Refund, error) {
-	rows, err := db.Query(ctx, refundsImported,
-		arg.SaleID,
-		arg.OrgID,
-		arg.Reason,
 		arg.At,
 	)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rail/server/clock"
 	"rail/server/harness/apitest"
 	"rail/server/inbound/importer/source"
 )
@@ -45,47 +46,45 @@ func TestRefundBeforeImport(t *testing.T) {
 	require.Equal(t, "applied", d.Get("/v1/refunds?program_id=" + d.program).Data()[0]["status"])
 }
 
-// TestRefundsWithinImported: events of refunds from before an import take nothing that the import has taken, also if a
-// refund is more than the rest of the sale, or if the source reports the sum of several refunds.
-func TestRefundsWithinImported(t *testing.T) {
+// TestRefundOfBefore: the event of a refund from before an import takes nothing that the import has taken, also if the
+// refund is more than the rest of the sale. A later refund is taken.
+func TestRefundOfBefore(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		imported int64
-		events   []int64 // amounts
-		due      int64   // of a commission of 1000 for 5000
-	}{
-		"more than the rest": {3000, []int64{3000}, 400},
-		"several":            {1500, []int64{500, 1000}, 700},
-		"one more":           {1500, []int64{500, 1000, 700}, 560},
-		"more than imported": {500, []int64{800}, 840},
-		"a part":             {2000, []int64{500}, 600},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d, h := newConnected(t)
-			sold := payment("s", "b", "ch_1", 5000)
-			sold.Sale.RefundedMinor, sold.Sale.RefundedAt = c.imported, new(long.Days(5))
-			d.imports(person("1", "bob@example.com"), buyer("b", "1", "cus_1"), sold,
-				earns("k", "1", "b", "s", source.Due, 1000-c.imported/5))
-			for range 2 { // the second events are repetitions
-				refunded := long.Days(4)
-				for i, amount := range c.events {
-					h.Receive(M{
-						"type": "refund", "external_charge_id": "ch_1", "external_refund_id": "re_" + string(rune('1'+i)),
-						"amount_minor": amount, "refunded_at": refunded,
-					})
-				}
-				h.Work()
-				due, _ := d.money("bob@example.com")
-				require.Equal(t, c.due, due)
-				apitest.Balanced(t, d.Server)
-			}
-			sale := d.Get("/v1/sales?program_id=" + d.program).Data()[0]
-			var sum int64
-			for _, r := range d.Get("/v1/refunds?program_id=" + d.program).Data() {
-				sum += apitest.Answer{Body: r}.Int("amount_minor")
-			}
-			require.Equal(t, apitest.Answer{Body: sale}.Int("refunded_minor"), sum)
+	d, h := newConnected(t)
+	sold := payment("s", "b", "ch_1", 5000)
+	sold.Sale.RefundedMinor, sold.Sale.RefundedAt = 3000, new(long.Days(5))
+	d.imports(person("1", "bob@example.com"), buyer("b", "1", "cus_1"), sold, earns("k", "1", "b", "s", source.Due, 400))
+	refund := func(id string, at clock.Time) {
+		h.Receive(M{
+			"type": "refund", "external_charge_id": "ch_1", "external_refund_id": id, "amount_minor": 3000, "refunded_at": at,
 		})
 	}
+	refund("re_1", long.Days(4))
+	h.Last("ignored", "already_recorded")
+	due, _ := d.money("bob@example.com")
+	require.EqualValues(t, 400, due)
+	refund("re_2", d.Clock.Now())
+	h.Last("recorded", nil)
+	due, _ = d.money("bob@example.com")
+	require.Zero(t, due)
+	apitest.Balanced(t, d.Server)
+}
+
+// TestRefundOfBeforeWaits: a refund that has waited for its sale is not taken again if the import has taken it.
+func TestRefundOfBeforeWaits(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	body := apitest.RefundBody(d.program, "ch_1", "re_1", M{"amount_minor": 2000, "refunded_at": long.Days(4)})
+	waiting := d.Must(202, d.Post("/v1/refunds", body))
+	sold := payment("s", "b", "ch_1", 5000)
+	sold.Sale.RefundedMinor, sold.Sale.RefundedAt = 2000, new(long.Days(5))
+	d.imports(person("1", "ann@example.com"), buyer("b", "1", "cus_1"), sold, earns("k", "1", "b", "s", source.Due, 600))
+	for range 2 {
+		again := d.Must(200, d.Post("/v1/refunds", body))
+		require.Equal(t, []any{waiting.String("id"), "applied"}, []any{again.String("id"), again.Body["status"]})
+	}
+	due, _ := d.money("ann@example.com")
+	require.EqualValues(t, 600, due)
+	require.Len(t, d.Get("/v1/refunds?program_id="+d.program).Data(), 1)
+	apitest.Balanced(t, d.Server)
 }

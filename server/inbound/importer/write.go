@@ -286,7 +286,7 @@ func (s *Service) tidy(ctx context.Context, u *work.Unit, m db.Import) error {
 func applyRefunds(ctx context.Context, u *work.Unit, m db.Import) (more bool, err error) {
 	const lim = 20
 	sold, err := queries.ImportSalesRefunded(ctx, u.Tx, db.ImportSalesRefundedParams{
-		OrgID: m.OrgID, ProgramID: m.ProgramID, ImportID: m.ID, Lim: lim,
+		OrgID: m.OrgID, ProgramID: m.ProgramID, Source: family(m), Lim: lim,
 	})
 	if err != nil {
 		return false, err
@@ -306,7 +306,7 @@ func wake(ctx context.Context, u *work.Unit, m db.Import) error {
 		return err
 	}
 	return queries.ImportWake(ctx, u.Tx, db.ImportWakeParams{
-		ImportID: m.ID, OrgID: m.OrgID, ProgramID: m.ProgramID, Now: u.Now, Since: u.Now.Plus(-work.MaxWait),
+		Source: family(m), OrgID: m.OrgID, ProgramID: m.ProgramID, Now: u.Now, Since: u.Now.Plus(-work.MaxWait),
 	})
 }
 

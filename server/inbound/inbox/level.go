@@ -78,7 +78,7 @@ func (a refunds) takeBack(ctx context.Context, to level, names []string, at cloc
 	}
 	done, err := sale.RefundCharge(ctx, a.u, a.e.ProgramID, a.s.ExternalChargeID, sale.RefundInput{
 		SaleID: a.s.ID, ExternalID: new(to.id()), AmountMinor: &amount, At: a.refundedAt(at), LevelMinor: &to.minor,
-		TestClock: !a.c.Livemode,
+		BeyondImported: names != nil, TestClock: !a.c.Livemode,
 	})
 	if err != nil {
 		return outcome{}, err

@@ -72,9 +72,10 @@ func (a refunds) singleRefund(ctx context.Context, f processor.Refund) (outcome,
 	o := outcome{refund: done.ID}.of(a.s)
 	if done.Repeated && done.ID != opt.Value(a.e.RefundID) {
 		o.status, o.code, o.reason = db.InboxStatusIgnored, codeRecorded, "The refund is already recorded."
-		return o, nil
+	} else {
+		o = o.recorded()
 	}
-	return o.recorded(), a.u.Reschedule(ctx, a.s.ProgramID, work.RefundsKey(a.s.ID))
+	return o, a.u.Reschedule(ctx, a.s.ProgramID, work.RefundsKey(a.s.ID))
 }
 
 // refundable returns how much of a sale can still be refunded.

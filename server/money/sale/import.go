@@ -10,6 +10,7 @@ import (
 	"rail/server/clock"
 	"rail/server/ident"
 	"rail/server/money/report"
+	"rail/server/opt"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
 	"rail/server/work/event"
@@ -53,18 +54,14 @@ func partly(k db.Sale, refunded int64) db.Sale {
 
 // importRefund writes a refund that another product applied. The imported commissions have its effects already.
 func importRefund(ctx context.Context, u *work.Unit, k db.Sale, amount int64, at clock.Time) error {
-	row := importedRow(u, k, amount, at)
-	recordRefund(u, row)
-	return queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
-}
-
-func importedRow(u *work.Unit, k db.Sale, amount int64, at clock.Time) db.Refund {
-	return db.Refund{
+	row := db.Refund{
 		ID: u.NewID(ident.Refund), OrgID: k.OrgID, ProgramID: k.ProgramID, SaleID: &k.ID,
 		ExternalChargeID: &k.ExternalChargeID, Status: db.RefundStatusApplied, AmountMinor: &amount,
 		Currency: &k.Currency, Effects: []byte("[]"), Reason: new(importedRefund), RefundedAt: at, CreatedAt: at,
 		UpdatedAt: u.Now, Restorations: []byte("[]"),
 	}
+	recordRefund(u, row)
+	return queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
 }
 
 // liveFor is how long after a payment its processor usually reports it. Later reports, such as those of a backfill, may
@@ -117,54 +114,44 @@ func (r *recording) imported(ctx context.Context, u *work.Unit) (*Outcome, error
 // processor reports it.
 const importedRefund = "Refunded before the import."
 
-// adopt covers a refund of before the import by refunds that the import has brought. It returns the rest of it, which
-// is not refunded yet. A refund that is covered as a whole gets the processor's id, and counts as known.
-func (w *refunding) adopt(ctx context.Context, u *work.Unit, r RefundInput) (RefundInput, error) {
-	if r.ExternalID == nil || r.AmountMinor == nil || r.At == nil || w.known != nil || w.sale.RefundedMinor == 0 {
-		return r, nil
+// adopt gives an imported refund of the same amount the processor's id, so that it is known and not applied again, if
+// the processor refunded before the import.
+func (w *refunding) adopt(ctx context.Context, u *work.Unit, r RefundInput) error {
+	switch {
+	case w.sale.RefundedMinor == 0 || r.BeyondImported:
+		return nil
+	case w.known != nil:
+		return w.adoptWaiting(ctx, u)
+	case r.ExternalID == nil || r.AmountMinor == nil || r.At == nil:
+		return nil
 	}
-	same, err := queries.RefundSetExternalID(ctx, u.Tx, db.RefundSetExternalIDParams{
-		ExternalRefundID: r.ExternalID, Now: u.Now, SaleID: &w.sale.ID, OrgID: w.sale.OrgID, AmountMinor: r.AmountMinor,
-		Reason: new(importedRefund), At: *r.At,
+	rows, err := queries.RefundSetExternalID(ctx, u.Tx, db.RefundSetExternalIDParams{
+		ExternalRefundID: r.ExternalID, LevelMinor: r.LevelMinor, Now: u.Now, SaleID: &w.sale.ID, OrgID: w.sale.OrgID,
+		AmountMinor: r.AmountMinor, Reason: new(importedRefund), At: *r.At,
 	})
-	if len(same) > 0 {
-		w.known = &same[0]
+	if len(rows) > 0 {
+		w.known = &rows[0]
 	}
-	if err != nil || w.known != nil {
-		return r, err
-	}
-	covered, err := w.cover(ctx, u, r)
-	if err != nil || covered == 0 {
-		return r, err
-	}
-	row := importedRow(u, w.sale, covered, *r.At)
-	if covered == *r.AmountMinor {
-		row.ExternalRefundID, w.known = r.ExternalID, &row
-	} else {
-		row.Reason = new("Refunded before the import, as a part of " + *r.ExternalID + ".")
-		r.AmountMinor = new(*r.AmountMinor - covered)
-	}
-	recordRefund(u, row)
-	return r, queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row))
+	return err
 }
 
-// cover takes the amount of a refund from imported refunds, as far as they reach, and returns the amount taken: a source
-// may report the sum of several refunds.
-func (w *refunding) cover(ctx context.Context, u *work.Unit, r RefundInput) (covered int64, err error) {
-	imported, err := queries.RefundsImported(ctx, u.Tx, db.RefundsImportedParams{
-		SaleID: &w.sale.ID, OrgID: w.sale.OrgID, Reason: new(importedRefund), At: *r.At,
-	})
-	for _, row := range imported {
-		part := min(*r.AmountMinor-covered, *row.AmountMinor-row.RestoredMinor)
-		if err != nil || part == 0 {
-			continue
-		}
-		covered += part
-		*row.AmountMinor -= part
-		recordRefundChange(u, row)
-		err = queries.RefundReduce(ctx, u.Later(), db.RefundReduceParams{Part: part, ID: row.ID, OrgID: row.OrgID})
+// adoptWaiting applies a refund that has waited for the sale in place of the imported refund of the same amount.
+func (w *refunding) adoptWaiting(ctx context.Context, u *work.Unit) error {
+	row := *w.known
+	if row.Status == db.RefundStatusApplied || row.AmountMinor == nil ||
+		opt.Value(row.ExternalChargeID) != w.sale.ExternalChargeID {
+		return nil
 	}
-	return covered, err
+	n, err := queries.RefundImportedDelete(ctx, u.Tx, db.RefundImportedDeleteParams{
+		SaleID: &w.sale.ID, OrgID: w.sale.OrgID, AmountMinor: row.AmountMinor, Reason: new(importedRefund),
+		At: row.RefundedAt,
+	})
+	if err != nil || n == 0 {
+		return err
+	}
+	row.SaleID, row.Currency, row.Status, row.UpdatedAt = &w.sale.ID, &w.sale.Currency, db.RefundStatusApplied, u.Now
+	w.known = &row
+	return applyRow(ctx, u, row)
 }
 
 // ImportRefund writes that another product has refunded more of an imported sale: refunded minor units in total. The

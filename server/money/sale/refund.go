@@ -31,6 +31,8 @@ type RefundInput struct {
 	Reason      *string
 	// Capped means that AmountMinor may exceed the rest of the sale. Then the rest is refunded.
 	Capped bool
+	// BeyondImported means that AmountMinor leaves out the refunds of an import.
+	BeyondImported bool
 	// LevelMinor is the processor's running total of the payment's refunds including this one, nil if its event has
 	// none.
 	LevelMinor *int64
@@ -108,13 +110,12 @@ func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 	if err != nil {
 		return Refunded{}, err
 	}
-	asked := r
-	if r, err = w.adopt(ctx, u, r); err != nil {
+	if err := w.adopt(ctx, u, r); err != nil {
 		return Refunded{}, err
 	}
 	switch {
 	case w.known != nil && w.known.Status == db.RefundStatusApplied:
-		return repeated(*w.known, asked, w.sale.ExternalChargeID), nil
+		return repeated(*w.known, r, w.sale.ExternalChargeID), nil
 	// One refund id belongs to one charge: it cannot wait for one and be applied to another.
 	case w.known != nil && *w.known.ExternalChargeID != w.sale.ExternalChargeID:
 		return Refunded{}, problem.On("external_refund_id", problem.RefundWaiting,
@@ -338,8 +339,13 @@ func (w *refunding) record(ctx context.Context, u *work.Unit, r RefundInput) (Re
 		recordRefund(u, row)
 		return Refunded{Refund: row}, errors.Join(err, queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row)))
 	}
+	return Refunded{Refund: row}, errors.Join(err, applyRow(ctx, u, row))
+}
+
+// applyRow ends the wait of a refund.
+func applyRow(ctx context.Context, u *work.Unit, row db.Refund) error {
 	recordRefundChange(u, row)
-	return Refunded{Refund: row}, errors.Join(err, queries.RefundApply(ctx, u.Later(), db.RefundApplyParams{
+	return queries.RefundApply(ctx, u.Later(), db.RefundApplyParams{
 		SaleID:            row.SaleID,
 		AmountMinor:       row.AmountMinor,
 		Currency:          row.Currency,
@@ -350,5 +356,5 @@ func (w *refunding) record(ctx context.Context, u *work.Unit, r RefundInput) (Re
 		UpdatedAt:         row.UpdatedAt,
 		ID:                row.ID,
 		OrgID:             row.OrgID,
-	}))
+	})
 }
