@@ -109,7 +109,7 @@ var figures = []figure{
 	{ofOperator, "Each standby is checked every % ms", "postgres/standby/watch.go every", milli},
 	{ofOperator, "the database, at most every % seconds", "work/backlog/backlog.go cacheTTL", second},
 	{ofOperator, "seconds and for at most %.", "work/backlog/backlog.go readTimeout", second},
-	{ofOperator, "fails after % days", "work/waiting.go MaxWait", 24 * hour},
+	{ofOperator, "ignored after % days", "work/waiting.go MaxWait", 24 * hour},
 	{ofUpgrades, "then yields for about a second and retries, up to % times", "postgres/migrate/atomic.go attempts", 1},
 	{ofUpgrades, "each of the last % schemas the newest backup stays", "cli/upgrade.go maxUpgrades", 1},
 }

@@ -148,7 +148,9 @@ func (s *Service) parse(ctx context.Context, m db.Import, p place, now clock.Tim
 }
 
 // parseFile stores the rows of a file from the place on.
-func (s *Service) parseFile(ctx context.Context, m db.Import, p place, f File, reader source.CSV, now clock.Time) error {
+func (s *Service) parseFile(
+	ctx context.Context, m db.Import, p place, f File, reader source.CSV, now clock.Time,
+) error {
 	began := clock.Real()
 	p.Name = plain.Short(f.Name, maxStep)
 	var rows []source.Row

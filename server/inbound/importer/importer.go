@@ -251,7 +251,7 @@ func (s *Service) Close(ctx context.Context, u *work.Unit, id string) error {
 	return save(ctx, u, m, place{Phase: planning, Began: u.Now})
 }
 
-// otherWait is how long an import waits for its rows, files and columns before another import of the program may end it.
+// otherWait is how long an import waits for its rows, files and columns until another import of the program may end it.
 const otherWait = 15 * time.Minute
 
 // Abandon ends an import whose files cannot be completed.

@@ -139,7 +139,8 @@ func (w *restoring) restoreSale(ctx context.Context, u *work.Unit) error {
 		gone += s.AmountMinor
 	}
 	w.refundedMinor = gone
-	s.AmountMinor, s.RefundedMinor, s.RefundedAt = s.AmountMinor+s.RefundedMinor-gone+w.restoredMinor, gone-w.restoredMinor, nil
+	s.AmountMinor += s.RefundedMinor - gone + w.restoredMinor
+	s.RefundedMinor, s.RefundedAt = gone-w.restoredMinor, nil
 	if s.TaxMinor != nil {
 		s.TaxMinor = new(min(rules.Prorated(*s.TaxMinor, s.AmountMinor, old.AmountMinor), s.AmountMinor))
 	}

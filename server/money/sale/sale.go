@@ -46,8 +46,8 @@ type Outcome struct {
 // Record records a payment: charge, customer, sale, commission, ledger and events, in the unit's transaction.
 // For a known charge it returns the stored sale. Beside finding the customer by an external id it costs one
 // round trip for all reads, and none for its writes, which are sent with the commit. Each of these costs one more: a
-// flow that needs counters, flows that this server has not parsed yet, the first payment of a visitor's customer (late),
-// and a payment dated liveFor or longer ago (imported).
+// flow that needs counters, flows that this server has not parsed yet, the first payment of a visitor's customer
+// (late), and a payment dated liveFor or longer ago (imported).
 func (s Service) Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, error) {
 	c, err := p.validate(u.Now)
 	if err != nil {

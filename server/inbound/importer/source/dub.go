@@ -22,8 +22,8 @@ var dubProduct = Product{Name: "dub", Title: "Dub", Address: dubAddress, Params:
 
 const (
 	dubAddress = "https://api.dub.co"
-	// partnersPerCodePage bounds the requests for one page of discount codes, which are one per partner. A page is read again
-	// as a whole after a long wait.
+	// partnersPerCodePage bounds the requests for one page of discount codes, one per partner. A page is read again as a
+	// whole after a long wait.
 	partnersPerCodePage = 20
 )
 

@@ -21,7 +21,7 @@ var partnerstackProduct = Product{
 const (
 	partnerstackAddress = "https://api.partnerstack.com/api/v2"
 	partnerstackParam   = "ps_partner_key"
-	// partnersPerLinkPage bounds the requests for one page of links, which are one per partner.
+	// partnersPerLinkPage bounds the requests for one page of links, one per partner.
 	partnersPerLinkPage = "20"
 )
 
