@@ -25,8 +25,8 @@ UPDATE imports SET status = @status, place = @place, counts = @counts, balances 
 WHERE id = @id AND org_id = @org_id;
 
 -- name: ImportTake :many
--- ImportTake reserves the next import with work for one server. Uploaded files without columns are work when they are
--- forgotten.
+-- ImportTake reserves the next import with work for one server. Uploaded files without columns are work when they
+-- have waited too long.
 UPDATE imports t SET busy_until = @busy_until
 FROM (SELECT i.id FROM imports i WHERE i.status IN ('reading', 'writing', 'undoing')
         AND (i.busy_until IS NULL OR i.busy_until <= @now) AND ((i.place ->> 'phase') <> 'fill' OR i.updated_at < @waiting_before)
@@ -776,7 +776,7 @@ ORDER BY t.id LIMIT @lim;
 
 -- name: ImportWake :exec
 -- ImportWake makes the events due that wait for an object of imports of a source: an import may also complete a failed
--- one, or add ids to the customers of an earlier one.
+-- one, or add ids to the customers of an earlier one. The keys are those of server/work/waiting.go.
 WITH imported AS MATERIALIZED (
     SELECT o.kind, o.target FROM import_objects o
     WHERE o.program_id = @program_id AND o.source = @source AND o.org_id = @org_id

@@ -3165,8 +3165,8 @@ type ImportTakeParams struct {
 	WaitingBefore clock.Time
 }
 
-// ImportTake reserves the next import with work for one server. Uploaded files without columns are work when they are
-// forgotten.
+// ImportTake reserves the next import with work for one server. Uploaded files without columns are work when they
+// have waited too long.
 func (q *Queries) ImportTake(ctx context.Context, db DBTX, arg ImportTakeParams) ([]Import, error) {
 	rows, err := db.Query(ctx, importTake, arg.BusyUntil, arg.Now, arg.WaitingBefore)
 	if err != nil {
@@ -3728,7 +3728,7 @@ type ImportWakeParams struct {
 }
 
 // ImportWake makes the events due that wait for an object of imports of a source: an import may also complete a failed
-// one, or add ids to the customers of an earlier one.
+// one, or add ids to the customers of an earlier one. The keys are those of server/work/waiting.go.
 func (q *Queries) ImportWake(ctx context.Context, db DBTX, arg ImportWakeParams) error {
 	_, err := db.Exec(ctx, importWake,
 		arg.Now,

@@ -86,6 +86,14 @@ func (a refunds) takeBack(ctx context.Context, to level, names []string, at cloc
 	return outcome{refund: done.ID}.recorded().of(a.s), a.u.Reschedule(ctx, a.s.ProgramID, work.RefundsKey(a.s.ID))
 }
 
+// refundable returns how much of a sale can still be refunded.
+func refundable(s db.Sale) int64 {
+	if s.RefundedAt != nil {
+		return 0
+	}
+	return s.AmountMinor
+}
+
 // retryOnRestore is the outcome of an event that took nothing, which a restoration may change.
 func (a refunds) retryOnRestore(code, reason string) outcome {
 	o := ignored(code, reason).of(a.s)

@@ -78,14 +78,6 @@ func (a refunds) singleRefund(ctx context.Context, f processor.Refund) (outcome,
 	return o, a.u.Reschedule(ctx, a.s.ProgramID, work.RefundsKey(a.s.ID))
 }
 
-// refundable returns how much of a sale can still be refunded.
-func refundable(s db.Sale) int64 {
-	if s.RefundedAt != nil {
-		return 0
-	}
-	return s.AmountMinor
-}
-
 // refundedAt returns the time of a refund. nil leaves it to the rules, which use now, or the sale's time if that
 // is later.
 func (a refunds) refundedAt(at clock.Time) *clock.Time {

@@ -1,8 +1,6 @@
 package payout
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"rail/gen/db"
@@ -19,12 +17,10 @@ var recipientNamed = map[string][]string{
 // Recipient returns the account that a service, a key of FileLimits, pays: the one in the payout details, else the
 // partner's email. It is an email address or, for PayPal, a payer id.
 func Recipient(service string, details map[string]any, email string) string {
-	for _, name := range recipientNamed[service] {
-		for _, member := range slices.Sorted(maps.Keys(details)) {
-			text, _ := details[member].(string)
-			if text = strings.TrimSpace(text); bareName(member) == name && text != "" {
-				return text
-			}
+	for value := range named(details, recipientNamed[service]) {
+		text, _ := value.(string)
+		if text = strings.TrimSpace(text); text != "" {
+			return text
 		}
 	}
 	return strings.TrimSpace(email)
@@ -37,9 +33,8 @@ func Emails(keeper *secret.Keeper, p db.Partner) (emails []string, err error) {
 		return nil, err
 	}
 	members, err := decodeDetails(details)
-	for _, member := range slices.Sorted(maps.Keys(members)) {
-		text, _ := canonical(members[member]).(string)
-		if strings.Contains(text, "@") && slices.Contains(emailNamed, bareName(member)) {
+	for value := range named(members, emailNamed) {
+		if text, _ := canonical(value).(string); strings.Contains(text, "@") {
 			emails = append(emails, text)
 		}
 	}

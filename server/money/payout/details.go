@@ -3,6 +3,7 @@ package payout
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"maps"
 	"reflect"
 	"regexp"
@@ -96,18 +97,26 @@ func placesOf(raw []byte) (any, error) {
 
 // first returns the first of the named members that is not empty.
 func first(members map[string]any, names []string) string {
-	for _, name := range names {
-		// Members are compared by normalized names: "Account number" is account_number.
-		for _, member := range slices.Sorted(maps.Keys(members)) { // both spellings of email may be present
-			if bareName(member) != name {
-				continue
-			}
-			if text, ok := canonical(members[member]).(string); ok && text != "" {
-				return text
-			}
+	for value := range named(members, names) {
+		if text, ok := canonical(value).(string); ok && text != "" {
+			return text
 		}
 	}
 	return ""
+}
+
+// named yields the values of the named members, in the order of names.
+func named(members map[string]any, names []string) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		for _, name := range names {
+			// Members are compared by normalized names: "Account number" is account_number.
+			for _, member := range slices.Sorted(maps.Keys(members)) { // both spellings of email may be present
+				if bareName(member) == name && !yield(members[member]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // canonical returns the canonical form in which details are compared. An object becomes a list of its members sorted

@@ -103,6 +103,16 @@ func (f Refunded) audit(ctx context.Context, u *work.Unit) error {
 	})
 }
 
+// auditAll writes the effects of refunds to the audit log.
+func auditAll(ctx context.Context, u *work.Unit, done []Refunded) error {
+	for _, refunded := range done {
+		if err := refunded.audit(ctx, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // refund refunds a sale (decisions, 97 to 100 and 226): unpaid commissions are voided, or shrink in proportion;
 // paid ones are clawed back. A fully refunded sale stays unchanged.
 func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) {

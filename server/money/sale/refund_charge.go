@@ -85,12 +85,10 @@ func wait(ctx context.Context, u *work.Unit, programID, chargeID string, r Refun
 // ApplyWaiting applies the refunds that arrived before an imported sale, and writes them to the audit log.
 func ApplyWaiting(ctx context.Context, u *work.Unit, sale db.Sale) error {
 	_, done, err := applyWaiting(ctx, u, sale)
-	for _, refunded := range done {
-		if err == nil {
-			err = refunded.audit(ctx, u)
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	return auditAll(ctx, u, done)
 }
 
 // applyWaiting applies the refunds that arrived before the sale, in the order of arrival, and returns the sale

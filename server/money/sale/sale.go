@@ -65,12 +65,7 @@ func (s Service) Record(ctx context.Context, u *work.Unit, p Payment) (Outcome, 
 	if err := by.note(ctx, u, &out); err != nil {
 		return out, err
 	}
-	for _, refunded := range out.Refunds {
-		if err := refunded.audit(ctx, u); err != nil {
-			return out, err
-		}
-	}
-	return out, nil
+	return out, auditAll(ctx, u, out.Refunds)
 }
 
 // record reads, decides and writes, in this order. It takes the charge's lock first, so that of two requests for
