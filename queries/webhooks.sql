@@ -90,7 +90,9 @@ FROM (
 -- horizon (see EventsInsert). An organization gets at most a quarter of the sender's free places
 -- and its own, so that some remain for others, and endpoints whose last attempt was slow get half
 -- of that. Organizations get places in turn, the longest waiting ones first. Endpoints of an
--- organization are ordered by their last service; slow ones count as served ten seconds later.
+-- organization are ordered by their last service; slow ones count as served ten seconds later. The
+-- lateral subquery reads each queue by its index, regardless of statistics; EXISTS may become a
+-- join with all waiting deliveries.
 WITH held AS (
     SELECT w.org_id, count(*) AS places, count(*) FILTER (WHERE NOT l.quick) AS slow
     FROM webhook_leases l JOIN webhook_endpoints w ON w.id = l.endpoint_id
@@ -106,11 +108,11 @@ WITH held AS (
 ), waiting AS (
     SELECT f.id, f.org_id, f.quick, f.since, f.places, f.slow_places, row_number() OVER (PARTITION BY f.org_id, f.quick
         ORDER BY f.since, f.id) AS nth FROM idle f
+    CROSS JOIN LATERAL (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = f.id AND d.next_attempt_at <= @now
+        AND d.event_seq < least(@horizon::bigint, (
+            SELECT min(x.below) FROM (SELECT unnest(@classes::integer[]) AS class, unnest(@belows::bigint[]) AS below) x
+            WHERE x.class IN (0, hashtext(f.program_id)))) LIMIT 1) first
     WHERE f.places > 0 AND (f.quick OR f.slow_places > 0)
-      AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = f.id AND d.next_attempt_at <= @now
-          AND d.event_seq < least(@horizon::bigint, (
-        SELECT min(x.below) FROM (SELECT unnest(@classes::integer[]) AS class, unnest(@belows::bigint[]) AS below) x
-            WHERE x.class IN (0, hashtext(f.program_id)))))
 ), taken AS (
     SELECT w.id, w.places, w.since, row_number() OVER (PARTITION BY w.org_id ORDER BY w.since, w.id) AS place
     FROM waiting w WHERE w.quick OR w.nth <= w.slow_places
