@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"rail/server/app/config"
 	"rail/server/auth"
 	"rail/server/clock"
+	"rail/server/harness/pgtest"
 	"rail/server/postgres/embedded"
 	"rail/server/secret"
 )
@@ -37,26 +40,53 @@ func newRail(t *testing.T) rail {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // for PostgreSQL's account, if root runs the tests
 	return rail{t, map[string]string{"RAIL_DATA_DIR": filepath.Join(dir, "data"), "RAIL_ADDR": "127.0.0.1:0"},
-		clock.NewManual(time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)), &screen{}}
+		clock.NewManual(firstDay), &screen{}}
+}
+
+var firstDay = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
+
+// preparedDir has the data directory of prepared.
+var preparedDir string
+
+// prepared makes a data directory with the database of a server's first start. Each test copies it, because making one
+// takes seconds.
+var prepared = sync.OnceValue(func() (err error) {
+	if preparedDir, err = os.MkdirTemp("", "rail-cli-"); err != nil {
+		return err
+	}
+	if err = os.Chmod(preparedDir, 0o755); err != nil { // for PostgreSQL's account, if root runs the tests
+		return err
+	}
+	return initialize(context.Background(), map[string]string{"RAIL_DATA_DIR": filepath.Join(preparedDir, "data")})
+})
+
+func TestMain(m *testing.M) { pgtest.Main(m, func() error { return os.RemoveAll(preparedDir) }) }
+
+// initialize creates the database as a server's first start does.
+func initialize(ctx context.Context, environ map[string]string) error {
+	return opening{fresh: true, fill: true}.with(ctx, &Env{Clock: clock.NewManual(firstDay), Environ: environ},
+		func(*database) error { return nil })
+}
+
+// initialized has the database of a server's first start, which is not running.
+func (r rail) initialized() rail {
+	r.Helper()
+	require.NoError(r, prepared())
+	out, err := exec.CommandContext(r.Context(), "cp", "-a", filepath.Join(preparedDir, "data"),
+		r.environ["RAIL_DATA_DIR"]).CombinedOutput()
+	require.NoError(r, err, "%s", out)
+	return r
 }
 
 // running keeps the private database running, as a server does, so that commands join it.
 func (r rail) running() rail {
 	r.Helper()
-	_, err := config.Load(r.environ) // the key comes before the database
-	require.NoError(r, err)
+	if !embedded.Exists(r.environ["RAIL_DATA_DIR"]) {
+		r.initialized()
+	}
 	s, err := embedded.Start(r.Context(), embedded.Options{Dir: r.environ["RAIL_DATA_DIR"], Durable: true})
 	require.NoError(r, err)
 	r.Cleanup(func() { require.NoError(r, s.Stop()) })
-	return r.initialized()
-}
-
-// initialized creates the database as a server's first start does.
-func (r rail) initialized() rail {
-	r.Helper()
-	require.NoError(r,
-		opening{fresh: true, fill: true}.with(r.Context(), &Env{Clock: r.now, Environ: r.environ},
-			func(*database) error { return nil }))
 	return r
 }
 

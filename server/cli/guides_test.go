@@ -45,6 +45,7 @@ func TestGuides(t *testing.T) {
 	address := regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(printed)[1]
 	binary := filepath.Join(t.TempDir(), "rail")
 	require.NoError(t, process.Build(t.Context(), binary))
+	built := compiled(t, strings.NewReplacer("http://127.0.0.1:8080", address))
 	ran := map[string]int{}
 	for _, g := range guides.All() {
 		run := func(name string, run func(t *testing.T, folder string, here *strings.Replacer)) {
@@ -71,7 +72,10 @@ func TestGuides(t *testing.T) {
 		for file, command := range programs {
 			if code, steps := g.Program(file); len(steps) > 0 {
 				run(file, func(t *testing.T, folder string, here *strings.Replacer) {
-					needs(t, strings.Fields(command)[0])
+					if interpreter, _, ok := strings.Cut(command, " "); ok {
+						needs(t, interpreter)
+					}
+					require.NoError(t, os.Symlink(filepath.Join(built, g.Name), filepath.Join(folder, "guide")))
 					programmed(t, folder, file, here.Replace(code), command, address, steps)
 				})
 			}
@@ -84,7 +88,28 @@ func TestGuides(t *testing.T) {
 var programs = map[string]string{
 	"guide.mjs": "node guide.mjs",
 	"guide.py":  "python3 guide.py",
-	"guide.go":  "go vet guide.go && go run guide.go",
+	"guide.go":  "./guide", // by compiled
+}
+
+// compiled compiles the Go programs of all guides at once, into a folder with a binary for each.
+func compiled(t *testing.T, here *strings.Replacer) (folder string) {
+	t.Helper()
+	source := t.TempDir()
+	folder = filepath.Join(source, "bin")
+	require.NoError(t, os.WriteFile(filepath.Join(source, "go.mod"), []byte("module guides\n\ngo 1.26\n"), 0o600))
+	for _, g := range guides.All() {
+		if code, steps := g.Program("guide.go"); len(steps) > 0 {
+			require.NoError(t, os.Mkdir(filepath.Join(source, g.Name), 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(source, g.Name, "guide.go"), []byte(here.Replace(code)), 0o600))
+		}
+	}
+	for _, args := range [][]string{{"vet", "./..."}, {"build", "-o", folder + "/", "./..."}} {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir = source
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	return folder
 }
 
 // needs skips a test on a machine without these programs.
@@ -125,7 +150,7 @@ func programmed(t *testing.T, folder, file, code, command, address string, steps
 	defer stop()
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "GO111MODULE=off", "RAIL="+address, "KEY="+strings.TrimSpace(string(key)))
+	cmd.Env = append(os.Environ(), "RAIL="+address, "KEY="+strings.TrimSpace(string(key)))
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s\n%s", out, code)
 	answers := strings.Split(strings.TrimSpace(string(out)), "\n")

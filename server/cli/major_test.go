@@ -49,7 +49,8 @@ func TestNewMajor(t *testing.T) {
 	t.Setenv("PATH", newer+":"+os.Getenv("PATH")) // as a package puts it into the path
 	r := newRail(t)
 	r.environ["RAIL_PG_BINDIR"] = older
-	r.initialized().must("org", "create", "--name", "Acme")
+	require.NoError(t, initialize(t.Context(), r.environ))
+	r.must("org", "create", "--name", "Acme")
 	delete(r.environ, "RAIL_PG_BINDIR")
 	from := r.environ["RAIL_DATA_DIR"]
 	folders := strings.NewReplacer("/srv/rail-18", from+"-new", "/srv/rail", from, "/backups", filepath.Dir(from),

@@ -33,10 +33,14 @@ type cluster struct {
 // that start the real binary.
 var private, durable = &cluster{}, &cluster{durable: true}
 
-// Main runs the tests, stops the private server if one was started, and exits.
-func Main(m *testing.M) {
+// Main runs the tests, stops the private servers that were started, calls the ends, and exits.
+func Main(m *testing.M, ends ...func() error) {
 	code := m.Run()
-	if err := errors.Join(private.stop(), durable.stop()); err != nil {
+	err := errors.Join(private.stop(), durable.stop())
+	for _, end := range ends {
+		err = errors.Join(err, end())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
 		code = max(code, 1)
 	}
