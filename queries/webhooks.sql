@@ -90,10 +90,17 @@ FROM (
 -- horizon (see EventsInsert). An organization gets at most a quarter of the sender's free places
 -- and its own, so that some remain for others, and endpoints whose last attempt was slow get half
 -- of that. Organizations get places in turn, the longest waiting ones first. Endpoints of an
--- organization are ordered by their last service; slow ones count as served ten seconds later. The
--- lateral subquery reads each queue by its index, regardless of statistics; EXISTS may become a
--- join with all waiting deliveries.
-WITH held AS (
+-- organization are ordered by their last service; slow ones count as served ten seconds later.
+-- The endpoints of waiting deliveries are read one by one from the index of these deliveries, so
+-- that neither endpoints without a queue nor long queues cost time, regardless of statistics.
+WITH RECURSIVE line AS (
+    SELECT ''::text COLLATE "C" AS endpoint_id
+    UNION ALL
+    SELECT n.endpoint_id FROM line l CROSS JOIN LATERAL (
+        SELECT d.endpoint_id FROM webhook_deliveries d
+        WHERE d.next_attempt_at IS NOT NULL AND d.endpoint_id > l.endpoint_id
+        ORDER BY d.endpoint_id, d.next_attempt_at LIMIT 1) n
+), held AS (
     SELECT w.org_id, count(*) AS places, count(*) FILTER (WHERE NOT l.quick) AS slow
     FROM webhook_leases l JOIN webhook_endpoints w ON w.id = l.endpoint_id
     WHERE l.owner = @owner AND l.until > now() GROUP BY w.org_id
@@ -103,7 +110,8 @@ WITH held AS (
             ELSE interval '10 seconds' END AS since,
         greatest((coalesce(h.places, 0) + @unused::bigint) / 4, 1) - coalesce(h.places, 0) AS places,
         greatest((coalesce(h.places, 0) + @unused::bigint) / 8, 1) - coalesce(h.slow, 0) AS slow_places
-    FROM webhook_endpoints w LEFT JOIN webhook_leases l ON l.endpoint_id = w.id LEFT JOIN held h ON h.org_id = w.org_id
+    FROM line q JOIN webhook_endpoints w ON w.id = q.endpoint_id
+        LEFT JOIN webhook_leases l ON l.endpoint_id = w.id LEFT JOIN held h ON h.org_id = w.org_id
     WHERE w.enabled AND NOT starts_with(w.id, 'sample_') AND (l.until IS NULL OR l.until <= now())
 ), waiting AS (
     SELECT f.id, f.org_id, f.quick, f.since, f.places, f.slow_places, row_number() OVER (PARTITION BY f.org_id, f.quick
@@ -111,7 +119,7 @@ WITH held AS (
     CROSS JOIN LATERAL (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = f.id AND d.next_attempt_at <= @now
         AND d.event_seq < least(@horizon::bigint, (
             SELECT min(x.below) FROM (SELECT unnest(@classes::integer[]) AS class, unnest(@belows::bigint[]) AS below) x
-            WHERE x.class IN (0, hashtext(f.program_id)))) LIMIT 1) first
+            WHERE x.class IN (0, hashtext(f.program_id)))) ORDER BY d.next_attempt_at LIMIT 1) first
     WHERE f.places > 0 AND (f.quick OR f.slow_places > 0)
 ), taken AS (
     SELECT w.id, w.places, w.since, row_number() OVER (PARTITION BY w.org_id ORDER BY w.since, w.id) AS place
