@@ -45,13 +45,13 @@ func newRail(t *testing.T) rail {
 
 var firstDay = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
 
-// preparedDir has the data directory of prepared.
+// preparedDir is the folder that prepared makes.
 var preparedDir string
 
 // prepared makes a data directory with the database of a server's first start. Each test copies it, because making one
 // takes seconds.
 var prepared = sync.OnceValue(func() (err error) {
-	if preparedDir, err = os.MkdirTemp("", "rail-cli-"); err != nil {
+	if preparedDir, err = os.MkdirTemp("", fmt.Sprintf("rail-pgtest-%d-cli-", os.Getpid())); err != nil {
 		return err
 	}
 	if err = os.Chmod(preparedDir, 0o755); err != nil { // for PostgreSQL's account, if root runs the tests
@@ -68,9 +68,10 @@ func initialize(ctx context.Context, environ map[string]string) error {
 		func(*database) error { return nil })
 }
 
-// initialized has the database of a server's first start, which is not running.
+// initialized copies the database of a server's first start. The database does not run.
 func (r rail) initialized() rail {
 	r.Helper()
+	require.NoDirExists(r, r.environ["RAIL_DATA_DIR"])
 	require.NoError(r, prepared())
 	out, err := exec.CommandContext(r.Context(), "cp", "-a", filepath.Join(preparedDir, "data"),
 		r.environ["RAIL_DATA_DIR"]).CombinedOutput()

@@ -45,7 +45,7 @@ func TestGuides(t *testing.T) {
 	address := regexp.MustCompile(`listens on (\S+)`).FindStringSubmatch(printed)[1]
 	binary := filepath.Join(t.TempDir(), "rail")
 	require.NoError(t, process.Build(t.Context(), binary))
-	built := compiled(t, strings.NewReplacer("http://127.0.0.1:8080", address))
+	built := compiled(t, strings.NewReplacer("9009", freePort(t), "http://127.0.0.1:8080", address))
 	ran := map[string]int{}
 	for _, g := range guides.All() {
 		run := func(name string, run func(t *testing.T, folder string, here *strings.Replacer)) {
@@ -88,7 +88,7 @@ func TestGuides(t *testing.T) {
 var programs = map[string]string{
 	"guide.mjs": "node guide.mjs",
 	"guide.py":  "python3 guide.py",
-	"guide.go":  "./guide", // by compiled
+	"guide.go":  "./guide", // compiled makes it
 }
 
 // compiled compiles the Go programs of all guides at once, into a folder with a binary for each.
@@ -105,7 +105,7 @@ func compiled(t *testing.T, here *strings.Replacer) (folder string) {
 	}
 	for _, args := range [][]string{{"vet", "./..."}, {"build", "-o", folder + "/", "./..."}} {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
-		cmd.Dir = source
+		cmd.Dir, cmd.Env = source, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}

@@ -30,8 +30,8 @@ type run struct {
 // delay is the time from the commit of an event to its arrival, in milliseconds.
 type delay struct{ P50, P99 float64 }
 
-// footprint has the memory of the process without the pages of its binary, in MB, and the time of a start
-// with an existing and with a new database, in seconds.
+// footprint has the memory of the process without the pages of its binary, in MB. Start is the median time of starts
+// with an existing database, and First the time of one start with a new database, in seconds.
 type footprint struct{ Rest, Crowd, Start, First float64 }
 
 // figure has the medians of a load with a number of clients. Times are in microseconds. Processor times are per

@@ -33,12 +33,12 @@ type cluster struct {
 // that start the real binary.
 var private, durable = &cluster{}, &cluster{durable: true}
 
-// Main runs the tests, stops the private servers that were started, calls the ends, and exits.
-func Main(m *testing.M, ends ...func() error) {
+// Main runs the tests, stops the private servers that were started, calls the clean-ups, and exits.
+func Main(m *testing.M, cleanups ...func() error) {
 	code := m.Run()
 	err := errors.Join(private.stop(), durable.stop())
-	for _, end := range ends {
-		err = errors.Join(err, end())
+	for _, cleanup := range cleanups {
+		err = errors.Join(err, cleanup())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)
