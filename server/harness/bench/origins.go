@@ -13,7 +13,7 @@ const (
 	// maxOrigin is the largest processor time of a click or a sale with an origin, to that of one without.
 	maxOrigin = 1.03
 	// morePairs is how many times the rounds an origin is measured at most, until its goal is decided.
-	morePairs = 5
+	morePairs = 20
 )
 
 // paired are loads that differ only in the origin: of the click, or of the customer of the sale. The bodies have the
