@@ -51,10 +51,7 @@ var preparedDir string
 // prepared makes a data directory with the database of a server's first start. Each test copies it, because making one
 // takes seconds.
 var prepared = sync.OnceValue(func() (err error) {
-	if preparedDir, err = os.MkdirTemp("", fmt.Sprintf("rail-pgtest-%d-cli-", os.Getpid())); err != nil {
-		return err
-	}
-	if err = os.Chmod(preparedDir, 0o755); err != nil { // for PostgreSQL's account, if root runs the tests
+	if preparedDir, err = pgtest.TempDir(); err != nil {
 		return err
 	}
 	return initialize(context.Background(), map[string]string{"RAIL_DATA_DIR": filepath.Join(preparedDir, "data")})

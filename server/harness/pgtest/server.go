@@ -69,16 +69,8 @@ func (c *cluster) dsn(ctx context.Context) (string, error) {
 
 // start starts the server in a new directory.
 func (c *cluster) start(ctx context.Context) error {
-	tmp := memory()
-	if err := errors.Join(sweep(os.TempDir()), sweep(tmp)); err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp(tmp, fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))
+	dir, err := TempDir()
 	if err != nil {
-		return err
-	}
-	// Passable, for the account that the server runs as when the tests are root's.
-	if err := os.Chmod(dir, 0o711); err != nil { // nothing secret
 		return err
 	}
 	server, err := embedded.Start(ctx, embedded.Options{Dir: dir, MaxConnections: 200, Durable: c.durable})
@@ -87,6 +79,21 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	c.server, c.dir = server, dir
 	return nil
+}
+
+// TempDir makes a directory that PostgreSQL's account can enter. Its caller removes it. If this process is killed
+// before, a later one does.
+func TempDir() (string, error) {
+	tmp := memory()
+	if err := errors.Join(sweep(os.TempDir()), sweep(tmp)); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(tmp, fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))
+	if err != nil {
+		return "", err
+	}
+	// Passable, for the account that the server runs as when the tests are root's.
+	return dir, os.Chmod(dir, 0o711) // nothing secret
 }
 
 // onDisk keeps the servers' data out of memory.
