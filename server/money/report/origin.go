@@ -32,7 +32,13 @@ func Value(text string) string {
 }
 
 // tidy removes invisible characters and repeated spaces.
-func tidy(text string) string { return strings.Join(strings.Fields(plain.Name(text)), " ") }
+func tidy(text string) string {
+	text = plain.Name(text)
+	if !strings.ContainsFunc(text, unicode.IsSpace) { // as most
+		return text
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
 
 // Host returns the host of a referring page in lower case, without port; "" for none, and for an address that is not
 // readable.

@@ -191,9 +191,9 @@ func (s Service) record(
 			Now: u.Now, ClickID: &click.ID, ID: hit.ReferralID, OrgID: u.OrgID,
 		})
 	}
-	linkID := cmp.Or(a.linkID, hit.LinkID)
+	linkID, utm := cmp.Or(a.linkID, hit.LinkID), utmOf(a.LandingURL)
 	if hit.ReferralID == "" {
-		opened, err := openReferral(ctx, u, a, hit, linkID)
+		opened, err := openReferral(ctx, u, a, hit, linkID, utm)
 		if err != nil {
 			return clickResult{}, err
 		}
@@ -205,7 +205,7 @@ func (s Service) record(
 		UserAgent: a.UserAgent, Referer: fitOptional(a.Referer), Country: a.Country, Device: a.Device,
 		LandingURL: new(fit(a.LandingURL)), CreatedAt: u.Now,
 	}
-	s.setOrigin(&click, a.LandingURL)
+	s.setOrigin(&click, utm)
 	// Only a hash of the address is stored, keyed by program.
 	if risk.Identifies(a.IP) {
 		click.IPHash = s.Keeper.HashIP(a.programID, a.IP)

@@ -2,6 +2,7 @@ package tracking
 
 import (
 	"sync"
+	"time"
 
 	"rail/gen/db"
 	"rail/server/clock"
@@ -10,8 +11,7 @@ import (
 )
 
 // setOrigin sets the origin of a click for reports. Its values come from visitors, so s.Values bounds them.
-func (s Service) setOrigin(k *db.Click, landing string) {
-	utm := utmOf(landing)
+func (s Service) setOrigin(k *db.Click, utm map[string]string) {
 	set := func(field string, into **string, value string) {
 		if value != "" {
 			*into = new(s.Values.admit(k.ProgramID+" "+field, value, k.CreatedAt))
@@ -31,7 +31,7 @@ const maxValues = 1000
 // values does not displace them (decisions, 455).
 type Values struct {
 	mu             sync.Mutex
-	day            string
+	day            time.Time
 	today, earlier map[string]map[string]bool // by program and field
 }
 
@@ -42,7 +42,7 @@ func (v *Values) admit(field, value string, at clock.Time) string {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if day := at.Format("2006-01-02"); v.day < day { // some requests are late
+	if day := at.Truncate(24 * time.Hour); v.day.Before(day) { // some requests are late
 		v.day, v.earlier, v.today = day, v.today, map[string]map[string]bool{}
 	}
 	values := v.today[field]

@@ -18,7 +18,7 @@ import (
 // openReferral writes a referral and returns its id. A visitor has one current referral with a partner, so an expired
 // one is deleted first. It lasts for the program's cookie days; later clicks do not extend it.
 func openReferral(
-	ctx context.Context, u *work.Unit, a arrival, hit db.TrackingResolveRow, linkID string,
+	ctx context.Context, u *work.Unit, a arrival, hit db.TrackingResolveRow, linkID string, utm map[string]string,
 ) (string, error) {
 	if hit.Expired {
 		err := queries.ReferralRetire(ctx, u.Later(), db.ReferralRetireParams{
@@ -30,7 +30,7 @@ func openReferral(
 	}
 	r := db.ReferralInsertParams{
 		ID: u.NewID(ident.Referral), OrgID: u.OrgID, ProgramID: a.programID, PartnerID: hit.PartnerID,
-		LinkID: opt.OrNil(linkID), Visitor: a.visitor(), LandingURL: new(fit(a.LandingURL)), UTM: stored(utmOf(a.LandingURL)),
+		LinkID: opt.OrNil(linkID), Visitor: a.visitor(), LandingURL: new(fit(a.LandingURL)), UTM: stored(utm),
 		TrackedBy: db.TrackedByLink, Status: db.ReferralStatusVisit, ExpiresAt: hit.ExpiresAt,
 		CreatedAt: u.Now, UpdatedAt: u.Now,
 	}
