@@ -41,9 +41,9 @@ import (
 	"rail/server/http/site/branding"
 	"rail/server/http/site/browser"
 	"rail/server/http/verify"
-	"rail/server/inbound/hookup"
 	"rail/server/inbound/importer"
 	"rail/server/inbound/inbox"
+	"rail/server/inbound/stripesetup"
 	"rail/server/jobs"
 	"rail/server/money/payout"
 	"rail/server/money/payout/rails"
@@ -395,7 +395,7 @@ func (p parts) serveConsole(path *middleware.Front, joinPages *join.Pages) error
 		}),
 		Rails:      p.connected,
 		Imports:    p.imports,
-		Processors: hookup.Service{Keeper: p.keeper, BaseURL: cfg.BaseURL, StripeURL: cfg.StripeURL},
+		Processors: stripesetup.Service{Keeper: p.keeper, BaseURL: cfg.BaseURL, StripeURL: cfg.StripeURL},
 		Service:    cfg.ServiceName, Clock: p.clock, Address: path.ClientAddress, Limit: path.ChargeTo,
 		PerPerson: cfg.AddressRateLimit, Plan: cfg.Plan(), HoldOnHighRisk: cfg.HoldOnHighRisk,
 		Wake: p.sender.Wake, Position: position, Shortage: p.shortage, Notices: p.notices,

@@ -81,7 +81,7 @@ sealed by the secret key are encrypted: protect it like the database. It exclude
 }
 
 // admitAny is keyring.Admit, but also accepts an older database without a table of key fingerprints.
-func admitAny(ctx context.Context, pool *pgxpool.Pool, g keyring.Given) error {
+func admitAny(ctx context.Context, pool *pgxpool.Pool, g keyring.SecretKey) error {
 	err := keyring.Admit(ctx, pool, g)
 	if noTable(err) {
 		return nil

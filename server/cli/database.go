@@ -84,7 +84,7 @@ type opening struct {
 	// before, if not nil, runs before anything is created or started.
 	before func(config.Config) error
 	// admit checks the secret key; keyring.Admit unless set.
-	admit func(context.Context, *pgxpool.Pool, keyring.Given) error
+	admit func(context.Context, *pgxpool.Pool, keyring.SecretKey) error
 }
 
 // withDatabase runs work on the configured, existing database.
@@ -229,8 +229,8 @@ func (o opening) outages(env *Env, cfg config.Config) *outage.Log {
 
 // keys returns the process's secret key. For a database from before fingerprints existed, the API key of a
 // first run proves it.
-func (d *database) keys(env *Env, claim bool) keyring.Given {
-	g := keyring.Given{Keeper: d.keeper, From: d.config.KeyFrom, Now: env.Clock.Now(), Claim: claim}
+func (d *database) keys(env *Env, claim bool) keyring.SecretKey {
+	g := keyring.SecretKey{Keeper: d.keeper, From: d.config.KeyFrom, Now: env.Clock.Now(), Claim: claim}
 	if raw, err := os.ReadFile(demoKey(d.config)); err == nil && d.private() {
 		g.APIKeys = []string{strings.TrimSpace(string(raw))}
 	}

@@ -30,7 +30,7 @@ func onDSN(ctx context.Context, env *Env, work func(dsn string) error) error {
 // database. It succeeds even if the database has no key fingerprint yet; starting a server reports that.
 func migrateUp(*pflag.FlagSet) action {
 	return func(ctx context.Context, env *Env, _ []string) error {
-		admit := func(ctx context.Context, pool *pgxpool.Pool, g keyring.Given) error {
+		admit := func(ctx context.Context, pool *pgxpool.Pool, g keyring.SecretKey) error {
 			err := keyring.Admit(ctx, pool, g)
 			if errors.Is(err, keyring.ErrUnproven) {
 				fmt.Fprintf(env.Err, "The tables are ready. Before a server starts: %s\n", err)

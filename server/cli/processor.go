@@ -14,11 +14,11 @@ import (
 	"rail/server/clock"
 	"rail/server/inbound/chargebee"
 	"rail/server/inbound/connection"
-	"rail/server/inbound/hookup"
 	"rail/server/inbound/lemonsqueezy"
 	"rail/server/inbound/paddle"
 	"rail/server/inbound/polar"
 	"rail/server/inbound/stripe"
+	"rail/server/inbound/stripesetup"
 	"rail/server/work"
 )
 
@@ -113,10 +113,10 @@ func unhide(env *Env, in *connection.Input) (err error) {
 }
 
 // connect creates a connection in the program's organization.
-func connect(ctx context.Context, env *Env, d *database, in connection.Input) (hookup.Connected, error) {
+func connect(ctx context.Context, env *Env, d *database, in connection.Input) (stripesetup.Connected, error) {
 	u, err := ofProgram(ctx, env, d, "processor connect", in.ProgramID)
 	if err != nil {
-		return hookup.Connected{}, err
+		return stripesetup.Connected{}, err
 	}
 	c, err := hookups(d).Connect(ctx, u, in)
 	warnEndpoint(env, c.EndpointErr)
@@ -124,8 +124,8 @@ func connect(ctx context.Context, env *Env, d *database, in connection.Input) (h
 }
 
 // hookups returns the configured service for connections.
-func hookups(d *database) hookup.Service {
-	return hookup.Service{Keeper: d.keeper, BaseURL: d.config.BaseURL, StripeURL: d.config.StripeURL}
+func hookups(d *database) stripesetup.Service {
+	return stripesetup.Service{Keeper: d.keeper, BaseURL: d.config.BaseURL, StripeURL: d.config.StripeURL}
 }
 
 // warnEndpoint explains why the endpoint of an ended connection still exists at Stripe, if it does.

@@ -68,7 +68,7 @@ func secretsAdopt(fs *pflag.FlagSet) action {
 		// With an API key, its hash proves the secret key, and Admit refuses a wrong one.
 		admit := keyring.Adopt
 		if *token != "" {
-			admit = func(ctx context.Context, pool *pgxpool.Pool, g keyring.Given) error {
+			admit = func(ctx context.Context, pool *pgxpool.Pool, g keyring.SecretKey) error {
 				g.APIKeys = []string{*token}
 				return keyring.Admit(ctx, pool, g)
 			}

@@ -20,8 +20,8 @@ func ChangeOrClear[T any](field **T, to nullable.Nullable[T]) {
 	}
 }
 
-// Given returns a pointer as the value of a field, which is not given if the pointer is nil.
-func Given[T any](p *T) nullable.Nullable[T] {
+// Nullable returns a pointer as a nullable field. Without a value, the field is unset.
+func Nullable[T any](p *T) nullable.Nullable[T] {
 	if p == nil {
 		return nil
 	}

@@ -27,8 +27,8 @@ var ErrUnproven = errors.New("the database has no secret key recorded yet")
 
 var queries = db.New()
 
-// Given is the secret key of a program.
-type Given struct {
+// SecretKey is the secret key of a running server or command.
+type SecretKey struct {
 	Keeper *secret.Keeper
 	// From is the variable or the file of the key.
 	From string
@@ -42,63 +42,63 @@ type Given struct {
 // Admit returns nil if the given keys are all that the database depends on, and stores the current one's
 // fingerprint. A database without fingerprints, as of an earlier release, accepts keys that open its sealed
 // values. Otherwise Admit fails with ErrWrongKey or ErrUnproven, and changes nothing.
-func Admit(ctx context.Context, pool *pgxpool.Pool, g Given) error {
+func Admit(ctx context.Context, pool *pgxpool.Pool, key SecretKey) error {
 	// The usual case needs no lock.
 	fingerprints, err := queries.KeyFingerprints(ctx, pool)
-	if err != nil || g.recorded(fingerprints) {
+	if err != nil || key.recorded(fingerprints) {
 		return err
 	}
 	return locked(ctx, pool, func(tx pgx.Tx) error {
 		fingerprints, err := queries.KeyFingerprints(ctx, tx)
-		if err != nil || g.recorded(fingerprints) {
+		if err != nil || key.recorded(fingerprints) {
 			return err
 		}
-		use := []string{g.Keeper.Fingerprint()}
+		use := []string{key.Keeper.Fingerprint()}
 		if len(fingerprints) > 0 {
-			err = g.refusal(fingerprints)
+			err = key.refusal(fingerprints)
 		} else {
-			use, err = g.prove(ctx, tx)
+			use, err = key.prove(ctx, tx)
 		}
 		if err != nil {
 			return err
 		}
-		return note(ctx, tx, g.Now, use)
+		return note(ctx, tx, key.Now, use)
 	})
 }
 
 // Adopt makes the current key the database's key, whatever sealed its values: these need the keys that sealed
 // them, and are lost without.
-func Adopt(ctx context.Context, pool *pgxpool.Pool, g Given) error {
+func Adopt(ctx context.Context, pool *pgxpool.Pool, key SecretKey) error {
 	return locked(ctx, pool, func(tx pgx.Tx) error {
-		if err := note(ctx, tx, g.Now, []string{g.Keeper.Fingerprint()}); err != nil {
+		if err := note(ctx, tx, key.Now, []string{key.Keeper.Fingerprint()}); err != nil {
 			return err
 		}
-		return g.only(ctx, tx)
+		return key.only(ctx, tx)
 	})
 }
 
 // Rotated records that every value is sealed with the current key. It fails if a server that still has only a
 // former key has sealed something in the meantime.
-func Rotated(ctx context.Context, pool *pgxpool.Pool, g Given) error {
+func Rotated(ctx context.Context, pool *pgxpool.Pool, key SecretKey) error {
 	return locked(ctx, pool, func(tx pgx.Tx) error {
-		sealed, err := Open(ctx, tx, g.Keeper)
+		sealed, err := Open(ctx, tx, key.Keeper)
 		if err != nil {
 			return err
 		}
 		for _, s := range sealed {
-			if s.By != g.Keeper.Fingerprint() {
+			if s.By != key.Keeper.Fingerprint() {
 				return fmt.Errorf("%s was sealed with %s in the meantime: start every server with the new key, and run this again",
 					s.Place, s.By)
 			}
 		}
-		return g.only(ctx, tx)
+		return key.only(ctx, tx)
 	})
 }
 
 // only records that the database depends on the current key alone.
-func (g Given) only(ctx context.Context, tx pgx.Tx) error {
+func (key SecretKey) only(ctx context.Context, tx pgx.Tx) error {
 	return queries.KeyFingerprintsReplace(ctx, tx, db.KeyFingerprintsReplaceParams{
-		Now: &g.Now, Current: g.Keeper.Fingerprint(),
+		Now: &key.Now, Current: key.Keeper.Fingerprint(),
 	})
 }
 
@@ -143,42 +143,42 @@ func inUse(rows []db.KeyFingerprint) []string {
 
 // recorded reports whether there is nothing to record: the current key is in use, and every other key in use is
 // among the former ones.
-func (g Given) recorded(rows []db.KeyFingerprint) bool {
+func (key SecretKey) recorded(rows []db.KeyFingerprint) bool {
 	used := inUse(rows)
-	return slices.Contains(used, g.Keeper.Fingerprint()) && len(g.missing(used)) == 0
+	return slices.Contains(used, key.Keeper.Fingerprint()) && len(key.missing(used)) == 0
 }
 
 // missing returns the wanted keys that were not given.
-func (g Given) missing(wanted []string) []string {
+func (key SecretKey) missing(wanted []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted),
-		func(f string) bool { return slices.Contains(g.Keeper.Fingerprints(), f) })
+		func(f string) bool { return slices.Contains(key.Keeper.Fingerprints(), f) })
 }
 
 // refusal returns an error that names the missing key and the given one; nil if none is missing.
-func (g Given) refusal(rows []db.KeyFingerprint) error {
-	missing := g.missing(inUse(rows))
+func (key SecretKey) refusal(rows []db.KeyFingerprint) error {
+	missing := key.missing(inUse(rows))
 	if len(missing) == 0 {
 		return nil
 	}
 	for _, k := range rows {
-		if k.ReplacedAt != nil && k.Fingerprint == g.Keeper.Fingerprint() {
-			return fmt.Errorf("%w: that one was replaced on %s", g.wrong(missing), k.ReplacedAt.Format("2006-01-02"))
+		if k.ReplacedAt != nil && k.Fingerprint == key.Keeper.Fingerprint() {
+			return fmt.Errorf("%w: that one was replaced on %s", key.wrong(missing), k.ReplacedAt.Format("2006-01-02"))
 		}
 	}
 	if len(missing) < len(inUse(rows)) {
 		return fmt.Errorf("%w: a rotation is in progress: give both keys, one as RAIL_SECRET_KEY_PREVIOUS, until rail secrets rotate has run",
-			g.wrong(missing))
+			key.wrong(missing))
 	}
-	return g.wrong(missing)
+	return key.wrong(missing)
 }
 
 // wrong returns ErrWrongKey with the fingerprints of the wanted and the given key.
-func (g Given) wrong(wanted []string) error {
-	prints := g.Keeper.Fingerprints()
+func (key SecretKey) wrong(wanted []string) error {
+	prints := key.Keeper.Fingerprints()
 	former := ""
 	if len(prints) > 1 {
 		former = " (and RAIL_SECRET_KEY_PREVIOUS " + strings.Join(prints[1:], ", ") + ")"
 	}
 	return fmt.Errorf("%w: the database needs the key with the fingerprint %s, %s has %s%s",
-		ErrWrongKey, strings.Join(wanted, " and "), g.From, prints[0], former)
+		ErrWrongKey, strings.Join(wanted, " and "), key.From, prints[0], former)
 }

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 var now = clock.System{}.Now()
 
 // keyOf returns a secret key with every byte n, and similar former ones.
-func keyOf(t *testing.T, n byte, former ...byte) keyring.Given {
+func keyOf(t *testing.T, n byte, former ...byte) keyring.SecretKey {
 	t.Helper()
 	key := func(n byte) (out [32]byte) {
 		for i := range out {
@@ -43,7 +43,7 @@ func keyOf(t *testing.T, n byte, former ...byte) keyring.Given {
 	}
 	k, err := secret.New(key(n), olds...)
 	require.NoError(t, err)
-	return keyring.Given{Keeper: k, From: "RAIL_SECRET_KEY", Now: now, Claim: true}
+	return keyring.SecretKey{Keeper: k, From: "RAIL_SECRET_KEY", Now: now, Claim: true}
 }
 
 func print(t *testing.T, n byte) string { return keyOf(t, n).Keeper.Fingerprint() }
@@ -106,14 +106,14 @@ func database(t *testing.T) *pgxpool.Pool {
 	return pool
 }
 
-func seal(t *testing.T, pool *pgxpool.Pool, kind string, g keyring.Given) {
+func seal(t *testing.T, pool *pgxpool.Pool, kind string, g keyring.SecretKey) {
 	t.Helper()
 	sealed, err := g.Keeper.Seal([]byte("{}"), places[kind].place)
 	require.NoError(t, err)
 	exec(t, pool, places[kind].sql, sealed)
 }
 
-func apiKey(t *testing.T, pool *pgxpool.Pool, g keyring.Given, token string) {
+func apiKey(t *testing.T, pool *pgxpool.Pool, g keyring.SecretKey, token string) {
 	t.Helper()
 	exec(t, pool,
 		`INSERT INTO api_keys (id, org_id, user_id, hash, last4, livemode, scopes, rate_limit, version, created_at)

@@ -39,15 +39,15 @@ func Open(ctx context.Context, q pgtx.DBTX, keeper *secret.Keeper) ([]Sealed, er
 
 // prove returns the keys that a database without fingerprints depends on, including the current one. It fails
 // unless the given keys open everything.
-func (g Given) prove(ctx context.Context, tx pgx.Tx) ([]string, error) {
-	sealed, err := Open(ctx, tx, g.Keeper)
+func (key SecretKey) prove(ctx context.Context, tx pgx.Tx) ([]string, error) {
+	sealed, err := Open(ctx, tx, key.Keeper)
 	if err != nil {
 		return nil, err
 	}
 	if len(sealed) == 0 {
-		return g.proveByAPIKeys(ctx, tx)
+		return key.proveByAPIKeys(ctx, tx)
 	}
-	use := []string{g.Keeper.Fingerprint()}
+	use := []string{key.Keeper.Fingerprint()}
 	var wanted []string
 	for _, s := range sealed {
 		switch {
@@ -59,31 +59,31 @@ func (g Given) prove(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	}
 	if len(wanted) > 0 {
 		slices.Sort(wanted)
-		return nil, g.wrong(slices.Compact(wanted))
+		return nil, key.wrong(slices.Compact(wanted))
 	}
 	return use, nil
 }
 
 // proveByAPIKeys is prove for a database without sealed values. The stored hashes of API keys depend on the
 // secret key too: a matching hash proves it.
-func (g Given) proveByAPIKeys(ctx context.Context, tx pgx.Tx) ([]string, error) {
+func (key SecretKey) proveByAPIKeys(ctx context.Context, tx pgx.Tx) ([]string, error) {
 	exist, err := queries.APIKeysExist(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
-	own := []string{g.Keeper.Fingerprint()}
-	if !exist && g.Claim {
+	own := []string{key.Keeper.Fingerprint()}
+	if !exist && key.Claim {
 		return own, nil
 	}
 	if !exist {
 		return nil, fmt.Errorf("%w: start rail serve, or run rail migrate up, with the key to use", ErrUnproven)
 	}
-	for _, token := range g.APIKeys {
-		_, err := queries.APIKeyByHash(ctx, tx, g.Keeper.HashAPIKey(token))
+	for _, token := range key.APIKeys {
+		_, err := queries.APIKeyByHash(ctx, tx, key.Keeper.HashAPIKey(token))
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return own, err
 		}
 	}
 	return nil, fmt.Errorf("%w, and has no sealed value that could prove %s with the fingerprint %s: "+
-		"run rail secrets adopt once, with a valid API key", ErrUnproven, g.From, own[0])
+		"run rail secrets adopt once, with a valid API key", ErrUnproven, key.From, own[0])
 }

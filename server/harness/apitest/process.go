@@ -83,7 +83,7 @@ func (s *Server) recordKey() {
 	s.T.Helper()
 	keeper, err := secret.New(s.Config.SecretKey)
 	require.NoError(s.T, err)
-	require.NoError(s.T, keyring.Adopt(context.Background(), s.Pool, keyring.Given{Keeper: keeper, Now: s.Clock.Now()}))
+	require.NoError(s.T, keyring.Adopt(context.Background(), s.Pool, keyring.SecretKey{Keeper: keeper, Now: s.Clock.Now()}))
 }
 
 // Real starts a server on a database that processes can serve too. Their clock is the

@@ -95,7 +95,7 @@ func newKey(ctx context.Context, cfg config.Config, pool *pgxpool.Pool) (string,
 		return "", err
 	}
 	now := clock.System{}.Now()
-	if err := keyring.Adopt(ctx, pool, keyring.Given{Keeper: keeper, Now: now}); err != nil {
+	if err := keyring.Adopt(ctx, pool, keyring.SecretKey{Keeper: keeper, Now: now}); err != nil {
 		return "", err
 	}
 	for program := int64(programBase); program < programBase+programs; program++ {

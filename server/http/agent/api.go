@@ -6,7 +6,7 @@ import (
 	"maps"
 	"net/http"
 
-	"rail/server/http/inside"
+	"rail/server/http/loopback"
 	"rail/server/problem"
 )
 
@@ -21,7 +21,7 @@ type API struct {
 }
 
 // Do calls an operation. key is its Idempotency-Key, or "".
-func (a API) Do(ctx context.Context, o Operation, args Arguments, key string) (*inside.Answer, error) {
+func (a API) Do(ctx context.Context, o Operation, args Arguments, key string) (*loopback.Answer, error) {
 	r, err := o.Request(ctx, args)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (a API) Do(ctx context.Context, o Operation, args Arguments, key string) (*
 	if key != "" {
 		r.Header.Set("Idempotency-Key", key)
 	}
-	return inside.Ask(a.Handler, r), nil
+	return loopback.Ask(a.Handler, r), nil
 }
 
 // Read calls an operation by name and decodes its answer; a refusal is a *problem.Error.

@@ -20,7 +20,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"rail/openapi"
-	"rail/server/http/inside"
+	"rail/server/http/loopback"
 	"rail/server/problem"
 )
 
@@ -160,7 +160,7 @@ func (o Operation) Request(ctx context.Context, args Arguments) (*http.Request, 
 		}
 		delete(rest, name)
 	}
-	to := inside.URL + path + "?" + query.Encode()
+	to := loopback.URL + path + "?" + query.Encode()
 	if o.Body == nil {
 		return http.NewRequestWithContext(ctx, o.Method, to, http.NoBody)
 	}

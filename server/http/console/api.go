@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"rail/gen/api"
-	"rail/server/http/inside"
+	"rail/server/http/loopback"
 	"rail/server/http/middleware"
 	"rail/server/http/site"
 	"rail/server/problem"
@@ -26,7 +26,7 @@ func (d localAPI) Do(r *http.Request) (*http.Response, error) {
 	if v, ok := site.Of[*visit](r.Context()); ok {
 		v.showPosition(r.Header)
 	}
-	a := inside.Ask(d.handler, r)
+	a := loopback.Ask(d.handler, r)
 	if err := a.Refusal(); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (d localAPI) Do(r *http.Request) (*http.Response, error) {
 
 // client returns the generated client of the API in this process.
 func client(handler http.Handler) (*api.ClientWithResponses, error) {
-	return api.NewClientWithResponses(inside.URL, api.WithHTTPClient(localAPI{handler}))
+	return api.NewClientWithResponses(loopback.URL, api.WithHTTPClient(localAPI{handler}))
 }
 
 // send sends a body to an operation and decodes the response into into, unless into is nil. ids fill the parameters
@@ -56,7 +56,7 @@ func (v *visit) send(operation string, body, into any, ids ...string) error {
 		}
 		content = bytes.NewReader(raw)
 	}
-	address := inside.URL + filled(o[1], ids)
+	address := loopback.URL + filled(o[1], ids)
 	if len(ids) > 0 && v.program.ID != "" { // an object of another program is then a 404
 		address += "?program_id=" + v.program.ID
 	}
@@ -98,7 +98,7 @@ func filled(path string, ids []string) string {
 
 // get returns a request of an operation that reads.
 func (v *visit) get(operation string, query url.Values, ids ...string) (*http.Request, error) {
-	address := inside.URL + filled(v.console.operations[operation][1], ids) + "?" + query.Encode()
+	address := loopback.URL + filled(v.console.operations[operation][1], ids) + "?" + query.Encode()
 	return http.NewRequestWithContext(v.Ctx(), http.MethodGet, address, http.NoBody)
 }
 

@@ -30,7 +30,7 @@ type confirmation struct {
 	About   agent.Subject
 	Does    agent.Operation
 	From    db.APIKey // the client's key
-	Given   []fact
+	Input   []fact
 	Path    string // of the object's page; "" for none
 	Allowed bool   // the person's role may do it
 }
@@ -127,7 +127,7 @@ func (v *visit) confirmation() (c confirmation, end *ending, err error) {
 	if differs(order.AmountMinor, c.About.AmountMinor) {
 		return c, changed, nil
 	}
-	c.Given, c.Path = v.argumentFacts(order.Arguments, c.About.Currency), v.targetOf(c.About.ID, nil).Path
+	c.Input, c.Path = v.argumentFacts(order.Arguments, c.About.Currency), v.targetOf(c.About.ID, nil).Path
 	return c, nil, nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"rail/server/clock"
 	"rail/server/http/site"
 	"rail/server/inbound/connection"
-	"rail/server/inbound/hookup"
+	"rail/server/inbound/stripesetup"
 	"rail/server/problem"
 )
 
@@ -66,7 +66,7 @@ func (v *visit) guide(c db.ProcessorConnection) error {
 		return err
 	}
 	data := connectionData{
-		processorKind: kind, URL: v.console.Processors.URL(c), Guide: guide, Types: hookup.Events(c.Processor),
+		processorKind: kind, URL: v.console.Processors.URL(c), Guide: guide, Types: stripesetup.Events(c.Processor),
 		Test: !c.Livemode, Pending: c.Status == db.ConnectionStatusPending, KeyGiven: c.APIKey != nil,
 		RecordDirect: c.RecordDirect, OutsideCheckout: c.OutsideCheckout,
 	}

@@ -29,8 +29,8 @@ import (
 	"rail/server/http/console/oidc"
 	"rail/server/http/middleware"
 	"rail/server/http/site"
-	"rail/server/inbound/hookup"
 	"rail/server/inbound/importer"
+	"rail/server/inbound/stripesetup"
 	"rail/server/locale"
 	"rail/server/money/payout/rails"
 	"rail/server/postgres/shortage"
@@ -56,7 +56,7 @@ type Options struct {
 	// FirstRole is the role of people who sign in with the provider without an invitation; "" refuses them.
 	FirstRole team.Role
 	// Processors connects programs to payment processors, on both sides.
-	Processors hookup.Service
+	Processors stripesetup.Service
 	// Rails connects programs to services that move money.
 	Rails *rails.Service
 	// Imports moves programs in from other products.

@@ -8,7 +8,7 @@ import (
 	"rail/gen/api"
 	"rail/server/clock"
 	"rail/server/http/site"
-	"rail/server/http/site/paper"
+	"rail/server/http/site/statementpdf"
 	"rail/server/money/statement"
 	"rail/server/opt"
 )
@@ -36,7 +36,7 @@ func statementPage(v *visit) error {
 		query = "?number=" + url.QueryEscape(number)
 	}
 	if found.Undone {
-		undone = paper.Undone(v.Locale, opt.Value(found.CorrectedBy))
+		undone = statementpdf.Undone(v.Locale, opt.Value(found.CorrectedBy))
 	}
 	if d.Corrects != nil {
 		if _, _, err := v.statement(*d.Corrects); err == nil { // it may be about another payout
@@ -49,14 +49,14 @@ func statementPage(v *visit) error {
 		Query, Undone, Earlier string
 
 		Title string
-		Facts []paper.Fact
+		Facts []statementpdf.Fact
 		Notes []string
 		KeyID string
 		Lines []api.StatementLine
 		Rest  int64
 	}{
 		d, query, undone, earlier,
-		paper.Title(v.Locale, d), paper.Facts(v.Locale, d), paper.Notes(v.Locale, d), found.KeyID,
+		statementpdf.Title(v.Locale, d), statementpdf.Facts(v.Locale, d), statementpdf.Notes(v.Locale, d), found.KeyID,
 		lines[:min(len(lines), shownLines)], d.LinesCount - int64(min(len(lines), shownLines)),
 	}})
 }

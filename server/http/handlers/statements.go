@@ -9,7 +9,7 @@ import (
 	"rail/gen/db"
 	"rail/server/clock"
 	"rail/server/http/site"
-	"rail/server/http/site/paper"
+	"rail/server/http/site/statementpdf"
 	"rail/server/locale"
 	"rail/server/money/payout"
 	"rail/server/money/statement"
@@ -74,7 +74,7 @@ func (s *Server) statementPDF(ctx context.Context, found payout.Issued) (pdfStat
 	}
 	l := locale.Of("", opt.Value(partner.LanguageCode))
 	accent := site.Accent(cmp.Or(opt.Value(settings.AccentColor), site.DefaultAccent))
-	sheet := paper.Of(l, found.Document, found.Lines, accent)
+	sheet := statementpdf.Of(l, found.Document, found.Lines, accent)
 	if found.Undone {
 		sheet.Void(found.CorrectedBy)
 	}

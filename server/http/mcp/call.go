@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rail/server/http/agent"
-	"rail/server/http/inside"
+	"rail/server/http/loopback"
 	"rail/server/http/middleware"
 	"rail/server/money/commission"
 	"rail/server/problem"
@@ -153,7 +153,7 @@ func decode(raw json.RawMessage, into any) error {
 }
 
 // resultOf returns an answer of the API as a result.
-func resultOf(answer *inside.Answer) (any, error) {
+func resultOf(answer *loopback.Answer) (any, error) {
 	body := json.RawMessage(bytes.TrimSpace(answer.Body.Bytes()))
 	if len(body) == 0 {
 		body = json.RawMessage("null")

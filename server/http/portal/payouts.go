@@ -5,7 +5,7 @@ import (
 
 	"rail/gen/db"
 	"rail/server/http/site"
-	"rail/server/http/site/paper"
+	"rail/server/http/site/statementpdf"
 	"rail/server/list"
 	"rail/server/money/payout"
 	"rail/server/problem"
@@ -72,7 +72,7 @@ type payoutPage struct {
 	Title        string
 	Number       string // of the signed statement, "" for none
 	Failure      string // why it failed, for the partner; "" if unknown
-	Facts        []paper.Fact
+	Facts        []statementpdf.Fact
 	Notes        []string
 }
 

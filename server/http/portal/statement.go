@@ -7,7 +7,7 @@ import (
 
 	"rail/server/http/site"
 	"rail/server/http/site/branding"
-	"rail/server/http/site/paper"
+	"rail/server/http/site/statementpdf"
 	"rail/server/money/payout"
 	"rail/server/problem"
 )
@@ -40,9 +40,9 @@ func statementFile(v *visit) error {
 }
 
 // sheet is the statement of a payout as a PDF shows it.
-func (v *visit) sheet(data payoutPage) paper.Sheet {
+func (v *visit) sheet(data payoutPage) statementpdf.Sheet {
 	l := v.Locale
-	s := paper.Sheet{
+	s := statementpdf.Sheet{
 		Locale: l,
 		Made:   v.Now,
 		Accent: site.Accent(v.accent),
@@ -83,9 +83,9 @@ func (v *visit) issued(data *payoutPage) error {
 	if err != nil {
 		return err
 	}
-	data.Number, data.Title = found.Number, paper.Title(v.Locale, found.Document)
-	data.Notes = paper.Notes(v.Locale, found.Document)
-	data.Facts = paper.Facts(v.Locale, found.Document)
+	data.Number, data.Title = found.Number, statementpdf.Title(v.Locale, found.Document)
+	data.Notes = statementpdf.Notes(v.Locale, found.Document)
+	data.Facts = statementpdf.Facts(v.Locale, found.Document)
 	return nil
 }
 
@@ -107,9 +107,9 @@ func statementJSON(v *visit) error {
 }
 
 // facts are the lines at the top of a statement that is not signed.
-func (v *visit) facts(data payoutPage) (out []paper.Fact) {
+func (v *visit) facts(data payoutPage) (out []statementpdf.Fact) {
 	l := v.Locale
-	add := func(name, text string) { out = append(out, paper.Fact{Name: name, Text: text}) }
+	add := func(name, text string) { out = append(out, statementpdf.Fact{Name: name, Text: text}) }
 	add(l.T("From"), v.program.Name)
 	add(l.T("To"), payout.NameOf(v.partner))
 	add(l.T("Period ending"), l.Day(data.PeriodEnd.Time))

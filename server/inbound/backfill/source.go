@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"rail/server/clock"
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 	"rail/server/inbound/stripe"
 )
@@ -79,11 +79,11 @@ func (s source) event(object json.RawMessage, live bool) (pastEvent, bool) {
 	body := []byte(object)
 	if s.kind != "" {
 		var o struct {
-			ID      loose.ID   `json:"id"`
-			Status  loose.Text `json:"status"`
-			Created loose.Int  `json:"created"`
+			ID      lenient.ID   `json:"id"`
+			Status  lenient.Text `json:"status"`
+			Created lenient.Int  `json:"created"`
 		}
-		if loose.Into(object, &o) != nil || o.ID == "" || s.status != "" && string(o.Status) != s.status {
+		if lenient.Into(object, &o) != nil || o.ID == "" || s.status != "" && string(o.Status) != s.status {
 			return pastEvent{}, false
 		}
 		var err error

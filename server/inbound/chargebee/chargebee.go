@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"rail/server/clock"
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -36,9 +36,9 @@ func (Source) Verify(secret string, header http.Header, _ []byte, _ clock.Time) 
 }
 
 type event struct {
-	ID   loose.ID   `json:"id"`
-	Type loose.Text `json:"event_type"`
-	At   loose.Int  `json:"occurred_at"`
+	ID   lenient.ID   `json:"id"`
+	Type lenient.Text `json:"event_type"`
+	At   lenient.Int  `json:"occurred_at"`
 	Of   struct {
 		Transaction  transaction  `json:"transaction"`
 		Invoice      invoice      `json:"invoice"`
@@ -49,84 +49,84 @@ type event struct {
 }
 
 type transaction struct {
-	ID           loose.ID   `json:"id"`
-	Type         loose.Text `json:"type"`
-	Status       loose.Text `json:"status"`
-	Customer     loose.ID   `json:"customer_id"`
-	Subscription loose.ID   `json:"subscription_id"`
-	Currency     loose.Text `json:"currency_code"`
-	Amount       loose.Int  `json:"amount"`
-	Date         loose.Int  `json:"date"`
-	Refunded     loose.ID   `json:"refunded_txn_id"`
-	Reference    loose.ID   `json:"reference_transaction_id"` // of a refund made outside Chargebee, and of a reversal
-	Reversal     loose.ID   `json:"reversal_transaction_id"`  // of a reversed payment
+	ID           lenient.ID   `json:"id"`
+	Type         lenient.Text `json:"type"`
+	Status       lenient.Text `json:"status"`
+	Customer     lenient.ID   `json:"customer_id"`
+	Subscription lenient.ID   `json:"subscription_id"`
+	Currency     lenient.Text `json:"currency_code"`
+	Amount       lenient.Int  `json:"amount"`
+	Date         lenient.Int  `json:"date"`
+	Refunded     lenient.ID   `json:"refunded_txn_id"`
+	Reference    lenient.ID   `json:"reference_transaction_id"` // of a refund made outside Chargebee, and of a reversal
+	Reversal     lenient.ID   `json:"reversal_transaction_id"`  // of a reversed payment
 }
 
 // invoice has its total and its payments under two names, for v1 and v2.
 type invoice struct {
-	Customer     loose.ID             `json:"customer_id"`
-	Subscription loose.ID             `json:"subscription_id"`
-	Currency     loose.Text           `json:"currency_code"`
-	Amount       loose.Int            `json:"amount"`
-	Total        loose.Int            `json:"total"`
-	Tax          loose.Int            `json:"tax"`
-	Lines        loose.List[line]     `json:"line_items"`
-	Discounts    loose.List[discount] `json:"discounts"`
-	Linked       loose.List[linked]   `json:"linked_transactions"`
-	Payments     loose.List[linked]   `json:"linked_payments"`
+	Customer     lenient.ID             `json:"customer_id"`
+	Subscription lenient.ID             `json:"subscription_id"`
+	Currency     lenient.Text           `json:"currency_code"`
+	Amount       lenient.Int            `json:"amount"`
+	Total        lenient.Int            `json:"total"`
+	Tax          lenient.Int            `json:"tax"`
+	Lines        lenient.List[line]     `json:"line_items"`
+	Discounts    lenient.List[discount] `json:"discounts"`
+	Linked       lenient.List[linked]   `json:"linked_transactions"`
+	Payments     lenient.List[linked]   `json:"linked_payments"`
 }
 
 type line struct {
-	Type loose.Text `json:"entity_type"`
-	ID   loose.ID   `json:"entity_id"`
-	Name loose.Text `json:"description"`
+	Type lenient.Text `json:"entity_type"`
+	ID   lenient.ID   `json:"entity_id"`
+	Name lenient.Text `json:"description"`
 }
 
 // discount has its kind as type in v1, as entity_type in v2.
 type discount struct {
-	Type   loose.Text `json:"type"`
-	Entity loose.Text `json:"entity_type"`
-	ID     loose.ID   `json:"entity_id"`
-	Code   loose.ID   `json:"coupon_set_code"`
+	Type   lenient.Text `json:"type"`
+	Entity lenient.Text `json:"entity_type"`
+	ID     lenient.ID   `json:"entity_id"`
+	Code   lenient.ID   `json:"coupon_set_code"`
 }
 
 type linked struct {
-	ID     loose.ID   `json:"txn_id"`
-	Type   loose.Text `json:"txn_type"` // v1 only; v2's are payments
-	Status loose.Text `json:"txn_status"`
+	ID     lenient.ID   `json:"txn_id"`
+	Type   lenient.Text `json:"txn_type"` // v1 only; v2's are payments
+	Status lenient.Text `json:"txn_status"`
 }
 
 // marked has the merchant's data on customers and subscriptions: custom fields, whose names begin with cf_, or
 // metadata.
 type marked struct {
-	Meta     loose.Meta `json:"meta_data"`
-	Click    loose.Text `json:"cf_rail_click"`
-	Merchant loose.Text `json:"cf_rail_customer"`
-	Switch   loose.Text `json:"cf_rail"`
+	Meta     lenient.Meta `json:"meta_data"`
+	Click    lenient.Text `json:"cf_rail_click"`
+	Merchant lenient.Text `json:"cf_rail_customer"`
+	Switch   lenient.Text `json:"cf_rail"`
 }
 
 type customer struct {
-	ID    loose.ID   `json:"id"`
-	Email loose.Text `json:"email"`
-	First loose.Text `json:"first_name"`
-	Last  loose.Text `json:"last_name"`
+	ID    lenient.ID   `json:"id"`
+	Email lenient.Text `json:"email"`
+	First lenient.Text `json:"first_name"`
+	Last  lenient.Text `json:"last_name"`
 	marked
 }
 
 type subscription struct {
-	ID       loose.ID   `json:"id"`
-	Customer loose.ID   `json:"customer_id"`
-	Status   loose.Text `json:"status"`
-	Interval loose.Text `json:"billing_period_unit"`
-	Coupon   loose.ID   `json:"coupon"`
-	Coupons  loose.List[struct {
-		ID   loose.ID `json:"coupon_id"`
-		Code loose.ID `json:"coupon_code"`
+	ID       lenient.ID   `json:"id"`
+	Customer lenient.ID   `json:"customer_id"`
+	Status   lenient.Text `json:"status"`
+	Interval lenient.Text `json:"billing_period_unit"`
+	Coupon   lenient.ID   `json:"coupon"`
+	Coupons  lenient.List[struct {
+		ID   lenient.ID `json:"coupon_id"`
+		Code lenient.ID `json:"coupon_code"`
 	}] `json:"coupons"`
 	marked
 }
 
 type coupon struct {
-	ID     loose.ID   `json:"id"`
-	Status loose.Text `json:"status"`
+	ID     lenient.ID   `json:"id"`
+	Status lenient.Text `json:"status"`
 }

@@ -3,7 +3,7 @@ package chargebee
 import (
 	"strings"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -49,7 +49,7 @@ func (r *reader) tax(code string) int64 {
 	if in.Currency != "" && !strings.EqualFold(string(in.Currency), code) {
 		return 0
 	}
-	n, _ := minor(loose.Int{N: loose.Share(in.Tax.N, min(t.Amount.N, total.N), total.N), OK: true}, code)
+	n, _ := minor(lenient.Int{N: lenient.Share(in.Tax.N, min(t.Amount.N, total.N), total.N), OK: true}, code)
 	return max(n, 0)
 }
 

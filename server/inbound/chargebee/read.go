@@ -1,7 +1,7 @@
 package chargebee
 
 import (
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 	"rail/server/locale/currency"
 )
@@ -42,7 +42,7 @@ func Events() []string { return readers.Types() }
 // Read reads an event.
 func (Source) Read(body []byte) (processor.Reading, error) {
 	r := &reader{}
-	if err := loose.Into(body, &r.event); err != nil {
+	if err := lenient.Into(body, &r.event); err != nil {
 		return r.Reading, processor.MalformedError{Member: "The body"}
 	}
 	r.Reading.ID, r.Reading.Type, r.NoMode = string(r.event.ID), string(r.event.Type), true
@@ -61,7 +61,7 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 }
 
 // first returns the first id that is not empty.
-func first(of ...loose.ID) string {
+func first(of ...lenient.ID) string {
 	for _, id := range of {
 		if id != "" {
 			return string(id)
@@ -72,7 +72,7 @@ func first(of ...loose.ID) string {
 
 // minor returns an amount in Rail's minor units. Chargebee uses whole units for currencies without decimals, and
 // hundredths for all others.
-func minor(amount loose.Int, code string) (int64, bool) {
+func minor(amount lenient.Int, code string) (int64, bool) {
 	if !amount.OK || amount.N < 0 {
 		return 0, false
 	}

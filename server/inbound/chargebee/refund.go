@@ -3,7 +3,7 @@ package chargebee
 import (
 	"slices"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -75,7 +75,7 @@ func (r *reader) paid() string {
 	if id := first(t.Refunded, t.Reference); id != "" {
 		return id
 	}
-	var one loose.ID
+	var one lenient.ID
 	for _, l := range slices.Concat(in.Linked, in.Payments) {
 		switch {
 		case l.Type != "" && l.Type != "payment" || l.Status != "" && l.Status != "success" || l.ID == "":

@@ -4,19 +4,19 @@ import (
 	"slices"
 	"strings"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 )
 
 // metas returns the merchant's data, custom fields first.
-func (m *marked) metas() []loose.Meta {
-	return []loose.Meta{
+func (m *marked) metas() []lenient.Meta {
+	return []lenient.Meta{
 		{"rail_click": string(m.Click), "rail_customer": string(m.Merchant), "rail": string(m.Switch)}, m.Meta,
 	}
 }
 
 // metas returns the data of the subscription and of the customer, the closest to the payment first.
-func (r *reader) metas() []loose.Meta {
+func (r *reader) metas() []lenient.Meta {
 	return append(r.Of.Subscription.metas(), r.Of.Customer.metas()...)
 }
 
@@ -26,7 +26,7 @@ func (r *reader) binding() processor.Binding {
 	b := processor.Binding{
 		Customer:     first(k.ID, t.Customer, s.Customer, in.Customer),
 		Email:        string(k.Email),
-		Name:         loose.Clean(strings.TrimSpace(string(k.First + " " + k.Last))),
+		Name:         lenient.Clean(strings.TrimSpace(string(k.First + " " + k.Last))),
 		Subscription: first(s.ID, t.Subscription, in.Subscription),
 		Interval:     processor.Interval(s.Interval),
 		Skip:         processor.Skips(k.metas()...),
@@ -42,7 +42,7 @@ const maxCoupons = 50
 // redeem adds the coupons of the invoice and of the subscription. A code of a set is more specific than its
 // coupon, which many codes share.
 func (r *reader) redeem(b *processor.Binding) {
-	var codes, coupons []loose.ID
+	var codes, coupons []lenient.ID
 	for _, d := range r.Of.Invoice.Discounts {
 		if strings.Contains(string(d.Type+d.Entity), "coupon") {
 			codes, coupons = append(codes, d.Code), append(coupons, d.ID)
@@ -60,7 +60,7 @@ func (r *reader) redeem(b *processor.Binding) {
 
 // statuses maps the subscription states that change a customer. A subscription that is not renewed continues to
 // its term's end; then it is cancelled.
-var statuses = map[loose.Text]string{"in_trial": "trial", "active": "active", "cancelled": "cancelled"}
+var statuses = map[lenient.Text]string{"in_trial": "trial", "active": "active", "cancelled": "cancelled"}
 
 func (r *reader) subscription() error {
 	b := r.binding()

@@ -8,7 +8,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/ident"
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 	"rail/server/locale/currency"
 	"rail/server/outbound/webhook/verify"
@@ -35,33 +35,33 @@ func (Source) EventID(header http.Header) string { return header.Get("webhook-id
 
 // body is a sale or a refund.
 type body struct {
-	Type       loose.Text `json:"type"`
-	Test       loose.Bool `json:"test"`
-	Charge     loose.ID   `json:"external_charge_id"`
-	Customer   loose.ID   `json:"external_customer_id"`
-	Amount     *loose.Int `json:"amount_minor"`
-	Tax        *loose.Int `json:"tax_minor"`
-	Fee        *loose.Int `json:"fee_minor"`
-	Currency   loose.Text `json:"currency"`
-	At         loose.Text `json:"occurred_at"`
-	Interval   loose.Text `json:"interval"`
-	Product    loose.Text `json:"product_id"`
-	Named      loose.Text `json:"product_name"`
-	Click      loose.Text `json:"click_id"`
-	Referral   loose.Text `json:"referral_id"`
-	Identifier loose.Text `json:"identifier"`
-	Email      loose.Text `json:"email"`
-	Name       loose.Text `json:"name"`
-	Coupon     loose.ID   `json:"coupon_external_id"`
-	Metadata   loose.Meta `json:"metadata"`
-	Refund     loose.ID   `json:"external_refund_id"`
-	RefundedAt loose.Text `json:"refunded_at"`
+	Type       lenient.Text `json:"type"`
+	Test       lenient.Bool `json:"test"`
+	Charge     lenient.ID   `json:"external_charge_id"`
+	Customer   lenient.ID   `json:"external_customer_id"`
+	Amount     *lenient.Int `json:"amount_minor"`
+	Tax        *lenient.Int `json:"tax_minor"`
+	Fee        *lenient.Int `json:"fee_minor"`
+	Currency   lenient.Text `json:"currency"`
+	At         lenient.Text `json:"occurred_at"`
+	Interval   lenient.Text `json:"interval"`
+	Product    lenient.Text `json:"product_id"`
+	Named      lenient.Text `json:"product_name"`
+	Click      lenient.Text `json:"click_id"`
+	Referral   lenient.Text `json:"referral_id"`
+	Identifier lenient.Text `json:"identifier"`
+	Email      lenient.Text `json:"email"`
+	Name       lenient.Text `json:"name"`
+	Coupon     lenient.ID   `json:"coupon_external_id"`
+	Metadata   lenient.Meta `json:"metadata"`
+	Refund     lenient.ID   `json:"external_refund_id"`
+	RefundedAt lenient.Text `json:"refunded_at"`
 }
 
 // Read reads a sale or a refund.
 func (Source) Read(raw []byte) (processor.Reading, error) {
 	var b body
-	if err := loose.Into(raw, &b); err != nil || len(raw) == 0 || strings.TrimLeft(string(raw), " \t\r\n")[0] != '{' {
+	if err := lenient.Into(raw, &b); err != nil || len(raw) == 0 || strings.TrimLeft(string(raw), " \t\r\n")[0] != '{' {
 		return processor.Reading{}, processor.MalformedError{Member: "The body"}
 	}
 	r := processor.Reading{Type: string(b.Type), Live: !b.Test.V}
@@ -181,7 +181,7 @@ func (b *body) refund(r *processor.Reading) (err error) {
 }
 
 // amountOf returns an amount within the storable range; 0 if absent.
-func amountOf(amount *loose.Int, member string) (int64, error) {
+func amountOf(amount *lenient.Int, member string) (int64, error) {
 	if amount == nil {
 		return 0, nil
 	}
@@ -192,7 +192,7 @@ func amountOf(amount *loose.Int, member string) (int64, error) {
 }
 
 // currencyOf returns a currency in ISO 4217 form.
-func currencyOf(text loose.Text) (string, error) {
+func currencyOf(text lenient.Text) (string, error) {
 	code, ok := currency.Normal(string(text))
 	if !ok {
 		return "", processor.MalformedError{Member: "currency"}
@@ -201,7 +201,7 @@ func currencyOf(text loose.Text) (string, error) {
 }
 
 // timeOf returns a time; zero if absent.
-func timeOf(text loose.Text, member string) (clock.Time, error) {
+func timeOf(text lenient.Text, member string) (clock.Time, error) {
 	if text == "" {
 		return clock.Time{}, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"rail/gen/db"
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 	"rail/server/postgres/pgtx"
 	"rail/server/work"
@@ -97,7 +97,7 @@ func (a *application) completed(ctx context.Context, p *processor.Payment) (bool
 		}
 		p.Binding, p.Metadata, p.ProductID, p.ProductName = of.Binding, of.Metadata, of.ProductID, of.ProductName
 		if of.Currency == p.Currency { // less may be captured than the checkout showed
-			p.TaxMinor = min(loose.Share(of.TaxMinor, p.AmountMinor, of.AmountMinor), p.AmountMinor)
+			p.TaxMinor = min(lenient.Share(of.TaxMinor, p.AmountMinor, of.AmountMinor), p.AmountMinor)
 		}
 		return true, nil
 	}

@@ -10,7 +10,7 @@ import (
 	"net/http"
 
 	"rail/server/clock"
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -45,38 +45,38 @@ func (Source) Verify(secret string, header http.Header, body []byte, _ clock.Tim
 
 type event struct {
 	Meta struct {
-		Name   loose.Text `json:"event_name"`
-		Test   loose.Bool `json:"test_mode"`
-		Custom loose.Meta `json:"custom_data"`
+		Name   lenient.Text `json:"event_name"`
+		Test   lenient.Bool `json:"test_mode"`
+		Custom lenient.Meta `json:"custom_data"`
 	} `json:"meta"`
 	Data struct {
-		ID loose.ID `json:"id"`
-		Of object   `json:"attributes"`
+		ID lenient.ID `json:"id"`
+		Of object     `json:"attributes"`
 	} `json:"data"`
 }
 
 // object has the attributes used of orders, subscriptions and their invoices.
 type object struct {
-	Test         loose.Bool `json:"test_mode"`
-	Status       loose.Text `json:"status"`
-	Customer     loose.ID   `json:"customer_id"`
-	Email        loose.Text `json:"user_email"`
-	Name         loose.Text `json:"user_name"`
-	Order        loose.ID   `json:"order_id"`
-	Subscription loose.ID   `json:"subscription_id"`
-	Reason       loose.Text `json:"billing_reason"`
-	Created      loose.Text `json:"created_at"`
-	Updated      loose.Text `json:"updated_at"`
+	Test         lenient.Bool `json:"test_mode"`
+	Status       lenient.Text `json:"status"`
+	Customer     lenient.ID   `json:"customer_id"`
+	Email        lenient.Text `json:"user_email"`
+	Name         lenient.Text `json:"user_name"`
+	Order        lenient.ID   `json:"order_id"`
+	Subscription lenient.ID   `json:"subscription_id"`
+	Reason       lenient.Text `json:"billing_reason"`
+	Created      lenient.Text `json:"created_at"`
+	Updated      lenient.Text `json:"updated_at"`
 	Item         struct {
-		Product loose.ID   `json:"product_id"`
-		Name    loose.Text `json:"product_name"`
+		Product lenient.ID   `json:"product_id"`
+		Name    lenient.Text `json:"product_name"`
 	} `json:"first_order_item"`
 
-	Currency loose.Text `json:"currency"`
-	Rate     loose.Text `json:"currency_rate"`
-	Total    loose.Int  `json:"total"`
-	TotalUSD loose.Int  `json:"total_usd"`
-	Tax      loose.Int  `json:"tax"`
-	Refunded loose.Bool `json:"refunded"`
-	Back     loose.Int  `json:"refunded_amount"`
+	Currency lenient.Text `json:"currency"`
+	Rate     lenient.Text `json:"currency_rate"`
+	Total    lenient.Int  `json:"total"`
+	TotalUSD lenient.Int  `json:"total_usd"`
+	Tax      lenient.Int  `json:"tax"`
+	Refunded lenient.Bool `json:"refunded"`
+	Back     lenient.Int  `json:"refunded_amount"`
 }

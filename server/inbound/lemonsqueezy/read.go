@@ -3,7 +3,7 @@ package lemonsqueezy
 import (
 	"strconv"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 	"rail/server/locale/currency"
 )
@@ -32,7 +32,7 @@ func Events() []string { return readers.Types() }
 // Read reads an event.
 func (Source) Read(body []byte) (processor.Reading, error) {
 	r := &reader{}
-	if err := loose.Into(body, &r.event); err != nil {
+	if err := lenient.Into(body, &r.event); err != nil {
 		return r.Reading, processor.MalformedError{Member: "The body"}
 	}
 	mode := r.Meta.Test
@@ -61,7 +61,7 @@ func (Source) Read(body []byte) (processor.Reading, error) {
 const maxObjectID = 100
 
 // name returns Rail's name of an object, "" without a valid id.
-func name(kind string, id loose.ID) string {
+func name(kind string, id lenient.ID) string {
 	if id == "" || len(id) > maxObjectID {
 		return ""
 	}
@@ -72,14 +72,14 @@ func (r *reader) id() string { return name("id", r.Data.ID) }
 
 // Names of payments. The first payment of a subscription has two: that of its order, and that of its invoice,
 // which does not name the order.
-func orderName(id loose.ID) string   { return name("order", id) }
-func invoiceName(id loose.ID) string { return name("subinv", id) }
-func firstName(subscription loose.ID) string {
+func orderName(id lenient.ID) string   { return name("order", id) }
+func invoiceName(id lenient.ID) string { return name("subinv", id) }
+func firstName(subscription lenient.ID) string {
 	return name("first payment of subscription", subscription)
 }
 
 // recursName returns the name of an order that starts a subscription.
-func recursName(order loose.ID) string { return name("first payment by order", order) }
+func recursName(order lenient.ID) string { return name("first payment by order", order) }
 
 // binding returns the object's customer.
 func (r *reader) binding() processor.Binding {
@@ -90,7 +90,7 @@ func (r *reader) binding() processor.Binding {
 }
 
 // failed are the states of orders and invoices without a payment.
-var failed = map[loose.Text]bool{"pending": true, "failed": true, "void": true, "fraudulent": true}
+var failed = map[lenient.Text]bool{"pending": true, "failed": true, "void": true, "fraudulent": true}
 
 // order reads an order. It lacks the subscription that may start with it.
 func (r *reader) order() error {
@@ -151,7 +151,7 @@ func (r *reader) payment(b processor.Binding, charge string) (*processor.Payment
 }
 
 // money returns the currency, and one of the amounts in it.
-func (o *object) money(member string, amount loose.Int) (string, int64, error) {
+func (o *object) money(member string, amount lenient.Int) (string, int64, error) {
 	code, ok := currency.Normal(string(o.Currency))
 	if !ok {
 		return "", 0, processor.MalformedError{Member: "data.attributes.currency"}
@@ -239,7 +239,7 @@ func (r *reader) refundOf() (processor.Link, error) {
 
 // statuses maps the subscription states that change a customer. A cancelled subscription continues to its
 // period's end; then it expires.
-var statuses = map[loose.Text]string{"on_trial": "trial", "active": "active", "expired": "cancelled"}
+var statuses = map[lenient.Text]string{"on_trial": "trial", "active": "active", "expired": "cancelled"}
 
 // subscription reads the state of a subscription, and the order that started it.
 func (r *reader) subscription() error {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"rail/server/clock"
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -28,42 +28,42 @@ func (Source) Verify(secret string, header http.Header, body []byte, now clock.T
 }
 
 type event struct {
-	ID   loose.ID   `json:"event_id"`
-	Type loose.Text `json:"event_type"`
-	At   loose.Text `json:"occurred_at"`
-	Data object     `json:"data"`
+	ID   lenient.ID   `json:"event_id"`
+	Type lenient.Text `json:"event_type"`
+	At   lenient.Text `json:"occurred_at"`
+	Data object       `json:"data"`
 }
 
 // object has the members used of transactions, adjustments, subscriptions, customers and discounts.
 type object struct {
-	ID           loose.ID         `json:"id"`
-	Status       loose.Text       `json:"status"`
-	Customer     loose.ID         `json:"customer_id"`
-	Subscription loose.ID         `json:"subscription_id"`
-	Discount     loose.ID         `json:"discount_id"`
-	Currency     loose.Text       `json:"currency_code"`
-	Custom       loose.Meta       `json:"custom_data"`
-	Cycle        cycle            `json:"billing_cycle"`
-	Items        loose.List[item] `json:"items"`
+	ID           lenient.ID         `json:"id"`
+	Status       lenient.Text       `json:"status"`
+	Customer     lenient.ID         `json:"customer_id"`
+	Subscription lenient.ID         `json:"subscription_id"`
+	Discount     lenient.ID         `json:"discount_id"`
+	Currency     lenient.Text       `json:"currency_code"`
+	Custom       lenient.Meta       `json:"custom_data"`
+	Cycle        cycle              `json:"billing_cycle"`
+	Items        lenient.List[item] `json:"items"`
 	Details      struct {
-		Totals totals                `json:"totals"`
-		Lines  loose.List[purchased] `json:"line_items"`
+		Totals totals                  `json:"totals"`
+		Lines  lenient.List[purchased] `json:"line_items"`
 	} `json:"details"`
 
 	// Of adjustments.
-	Action      loose.Text `json:"action"`
-	Type        loose.Text `json:"type"`
-	Transaction loose.ID   `json:"transaction_id"`
-	Totals      totals     `json:"totals"`
+	Action      lenient.Text `json:"action"`
+	Type        lenient.Text `json:"type"`
+	Transaction lenient.ID   `json:"transaction_id"`
+	Totals      totals       `json:"totals"`
 
 	// Of customers and discounts.
-	Email loose.Text `json:"email"`
-	Name  loose.Text `json:"name"`
-	Code  loose.Text `json:"code"`
+	Email lenient.Text `json:"email"`
+	Name  lenient.Text `json:"name"`
+	Code  lenient.Text `json:"code"`
 }
 
 type cycle struct {
-	Interval loose.Text `json:"interval"`
+	Interval lenient.Text `json:"interval"`
 }
 
 type item struct {
@@ -74,16 +74,16 @@ type item struct {
 
 type purchased struct {
 	Product struct {
-		ID   loose.ID   `json:"id"`
-		Name loose.Text `json:"name"`
+		ID   lenient.ID   `json:"id"`
+		Name lenient.Text `json:"name"`
 	} `json:"product"`
 }
 
 // totals are in the currency's minor units, as strings.
 type totals struct {
-	Subtotal loose.Int `json:"subtotal"`
-	Tax      loose.Int `json:"tax"`
-	Total    loose.Int `json:"total"`
-	Grand    loose.Int `json:"grand_total"`
-	Fee      loose.Int `json:"fee"`
+	Subtotal lenient.Int `json:"subtotal"`
+	Tax      lenient.Int `json:"tax"`
+	Total    lenient.Int `json:"total"`
+	Grand    lenient.Int `json:"grand_total"`
+	Fee      lenient.Int `json:"fee"`
 }

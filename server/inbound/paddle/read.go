@@ -1,7 +1,7 @@
 package paddle
 
 import (
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 	"rail/server/locale/currency"
 )
@@ -33,7 +33,7 @@ func Events() []string { return readers.Types() }
 // Read reads an event.
 func (Source) Read(body []byte) (processor.Reading, error) {
 	r := &reader{}
-	if err := loose.Into(body, &r.event); err != nil {
+	if err := lenient.Into(body, &r.event); err != nil {
 		return r.Reading, processor.MalformedError{Member: "The body"}
 	}
 	r.Reading.ID, r.Reading.Type, r.Reading.NoMode = string(r.event.ID), string(r.event.Type), true
@@ -90,7 +90,7 @@ func (r *reader) transaction() error {
 	}
 	tax := t.Tax.N
 	if t.Total.OK && t.Grand.N < t.Total.N { // credit paid the rest
-		tax = loose.Share(tax, t.Grand.N, t.Total.N)
+		tax = lenient.Share(tax, t.Grand.N, t.Total.N)
 	}
 	r.Payment = &processor.Payment{
 		Link: processor.Link{Charge: string(o.ID)}, Binding: b, AmountMinor: t.Grand.N, Currency: code, At: r.Reading.At,
@@ -113,7 +113,7 @@ func product(lines []purchased) (id, name string) {
 
 // disputes maps actions of adjustments to states of a dispute. Paddle takes the money of a chargeback at once,
 // and returns it if it wins.
-var disputes = map[loose.Text]string{
+var disputes = map[lenient.Text]string{
 	"chargeback": processor.DisputeLost, "chargeback_reverse": processor.DisputeWon,
 	"chargeback_warning": processor.DisputeOpen, "chargeback_warning_reverse": processor.DisputeWithdrawn,
 }
@@ -168,7 +168,7 @@ func (r *reader) adjustment() error {
 }
 
 // statuses maps the subscription states that change a customer.
-var statuses = map[loose.Text]string{"trialing": "trial", "active": "active", "canceled": "cancelled"}
+var statuses = map[lenient.Text]string{"trialing": "trial", "active": "active", "canceled": "cancelled"}
 
 func (r *reader) subscription() error {
 	b := r.Data.binding()

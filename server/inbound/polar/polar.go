@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"rail/server/clock"
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 	"rail/server/locale/currency"
 	"rail/server/outbound/webhook/verify"
@@ -31,48 +31,48 @@ func (Source) Verify(secret string, header http.Header, body []byte, now clock.T
 func (Source) EventID(header http.Header) string { return header.Get("webhook-id") }
 
 type event struct {
-	Type loose.Text `json:"type"`
-	At   loose.Text `json:"timestamp"`
-	Data object     `json:"data"`
+	Type lenient.Text `json:"type"`
+	At   lenient.Text `json:"timestamp"`
+	Data object       `json:"data"`
 }
 
 // object has the members used of orders, subscriptions and customers.
 type object struct {
-	ID           loose.ID   `json:"id"`
-	Status       loose.Text `json:"status"`
-	Metadata     loose.Meta `json:"metadata"`
-	CustomerID   loose.ID   `json:"customer_id"`
-	Customer     person     `json:"customer"`
-	Discount     loose.ID   `json:"discount_id"`
-	Subscription loose.ID   `json:"subscription_id"`
-	Interval     loose.Text `json:"recurring_interval"`
-	Product      product    `json:"product"`
-	ProductID    loose.ID   `json:"product_id"`
+	ID           lenient.ID   `json:"id"`
+	Status       lenient.Text `json:"status"`
+	Metadata     lenient.Meta `json:"metadata"`
+	CustomerID   lenient.ID   `json:"customer_id"`
+	Customer     person       `json:"customer"`
+	Discount     lenient.ID   `json:"discount_id"`
+	Subscription lenient.ID   `json:"subscription_id"`
+	Interval     lenient.Text `json:"recurring_interval"`
+	Product      product      `json:"product"`
+	ProductID    lenient.ID   `json:"product_id"`
 
-	Currency    loose.Text `json:"currency"`
-	Total       loose.Int  `json:"total_amount"`
-	Due         loose.Int  `json:"due_amount"`
-	Tax         loose.Int  `json:"tax_amount"`
-	Fee         loose.Int  `json:"platform_fee_amount"`
-	Refunded    loose.Int  `json:"refunded_amount"`
-	RefundedTax loose.Int  `json:"refunded_tax_amount"`
+	Currency    lenient.Text `json:"currency"`
+	Total       lenient.Int  `json:"total_amount"`
+	Due         lenient.Int  `json:"due_amount"`
+	Tax         lenient.Int  `json:"tax_amount"`
+	Fee         lenient.Int  `json:"platform_fee_amount"`
+	Refunded    lenient.Int  `json:"refunded_amount"`
+	RefundedTax lenient.Int  `json:"refunded_tax_amount"`
 
 	// Of refunds, whose tax is separate.
-	Order  loose.ID  `json:"order_id"`
-	Amount loose.Int `json:"amount"`
+	Order  lenient.ID  `json:"order_id"`
+	Amount lenient.Int `json:"amount"`
 
 	person // of a customer
 }
 
 type person struct {
-	Email    loose.Text `json:"email"`
-	Name     loose.Text `json:"name"`
-	External loose.ID   `json:"external_id"`
+	Email    lenient.Text `json:"email"`
+	Name     lenient.Text `json:"name"`
+	External lenient.ID   `json:"external_id"`
 }
 
 type product struct {
-	Name     loose.Text `json:"name"`
-	Interval loose.Text `json:"recurring_interval"`
+	Name     lenient.Text `json:"name"`
+	Interval lenient.Text `json:"recurring_interval"`
 }
 
 // reader reads one event.
@@ -103,7 +103,7 @@ func Events() []string { return readers.Types() }
 // Read reads an event.
 func (Source) Read(body []byte) (processor.Reading, error) {
 	r := &reader{}
-	if err := loose.Into(body, &r.event); err != nil {
+	if err := lenient.Into(body, &r.event); err != nil {
 		return r.Reading, processor.MalformedError{Member: "The body"}
 	}
 	r.Reading.Type, r.NoMode = string(r.event.Type), true
@@ -136,7 +136,7 @@ func (o *object) binding() processor.Binding {
 	if o.Discount != "" {
 		b.Coupon = []string{string(o.Discount)}
 	}
-	for _, i := range []loose.Text{o.Interval, o.Product.Interval} {
+	for _, i := range []lenient.Text{o.Interval, o.Product.Interval} {
 		if b.Interval == "" {
 			b.Interval = processor.Interval(i)
 		}
@@ -146,7 +146,7 @@ func (o *object) binding() processor.Binding {
 
 // due returns the amount charged: the total, changed by the customer's balance. Older orders do not show the
 // balance.
-func (o *object) due() loose.Int {
+func (o *object) due() lenient.Int {
 	if o.Due.OK {
 		return o.Due
 	}
@@ -170,7 +170,7 @@ func (r *reader) paid() error {
 	}
 	tax := o.Tax.N
 	if due.N < o.Total.N {
-		tax = loose.Share(tax, due.N, o.Total.N)
+		tax = lenient.Share(tax, due.N, o.Total.N)
 	}
 	r.Payment = &processor.Payment{
 		Link: processor.Link{Charge: string(o.ID)}, Binding: b, AmountMinor: due.N, Currency: code, At: r.Reading.At,
@@ -240,7 +240,7 @@ const maxMinor = 999_999_999_999
 
 // statuses maps the subscription states that change a customer. A canceled subscription continues to its
 // period's end; then it is revoked.
-var statuses = map[loose.Text]string{"trialing": "trial", "active": "active"}
+var statuses = map[lenient.Text]string{"trialing": "trial", "active": "active"}
 
 func (r *reader) subscription() error {
 	b := r.Data.binding()

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"rail/server/ident"
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 )
 
 // Keys of a merchant's metadata that Rail reads, at every processor.
@@ -17,8 +17,8 @@ const (
 )
 
 // Skips reports whether the merchant opted out in one of these.
-func Skips(of ...loose.Meta) bool {
-	return slices.ContainsFunc(of, func(m loose.Meta) bool { return m.Text(metaSwitch) == "skip" })
+func Skips(of ...lenient.Meta) bool {
+	return slices.ContainsFunc(of, func(m lenient.Meta) bool { return m.Text(metaSwitch) == "skip" })
 }
 
 // Visit sets the click or referral of an id, and reports whether it is one. A value that is set stays.
@@ -35,7 +35,7 @@ func (b *Binding) Visit(id string) bool {
 }
 
 // Describe adds values from metadata, the closest to the payment first.
-func (b *Binding) Describe(of ...loose.Meta) {
+func (b *Binding) Describe(of ...lenient.Meta) {
 	for _, m := range of {
 		b.Visit(m.Text(metaClick))
 		fill(&b.Identifier, m.Text(metaCustomer))
@@ -56,11 +56,11 @@ const (
 
 // Merged joins metadata; the first object with a key wins. It leaves out Rail's own keys and keys that Rail
 // would refuse.
-func Merged(of ...loose.Meta) map[string]any {
+func Merged(of ...lenient.Meta) map[string]any {
 	out, size := map[string]any{}, 0
 	for _, m := range of {
 		for _, key := range slices.Sorted(maps.Keys(m)) {
-			name, value := loose.Clean(key), m.Text(key)
+			name, value := lenient.Clean(key), m.Text(key)
 			_, taken := out[name]
 			if taken || name == "" || value == "" || name == metaSwitch || strings.HasPrefix(name, "rail_") {
 				continue

@@ -1,7 +1,7 @@
 package stripe
 
 import (
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -51,7 +51,7 @@ func (r *reader) invoice() error {
 
 // paid returns the amount paid of the invoice. Until basil, amount_paid excludes payments outside Stripe, which
 // then pay the full amount due: the total less the customer's balance.
-func (in *invoice) paid() loose.Int {
+func (in *invoice) paid() lenient.Int {
 	switch {
 	case !in.Outside.V || !in.AmountPaid.OK || in.AmountPaid.N != 0:
 		return in.AmountPaid
@@ -70,7 +70,7 @@ func (in *invoice) bought() string {
 }
 
 // checkoutOf names the payment of an invoice as a checkout's.
-func checkoutOf(invoice loose.ID) loose.ID {
+func checkoutOf(invoice lenient.ID) lenient.ID {
 	if invoice == "" {
 		return ""
 	}
@@ -80,7 +80,7 @@ func checkoutOf(invoice loose.ID) loose.ID {
 // link names the invoice's payment. From basil on, the ids of payments are present only if they were expanded;
 // else invoice_payment.paid has them.
 func (in *invoice) link() processor.Link {
-	ids := []loose.ID{in.ID, in.PaymentIntent.ID, in.Charge.ID, in.PaymentIntent.Object.Latest.ID}
+	ids := []lenient.ID{in.ID, in.PaymentIntent.ID, in.Charge.ID, in.PaymentIntent.Object.Latest.ID}
 	for _, p := range in.Payments {
 		ids = append(ids, p.Payment.Intent.ID, p.Payment.Charge, p.Payment.Intent.Object.Latest.ID)
 	}
@@ -100,8 +100,8 @@ func (in *invoice) intent() string {
 
 // metas returns the metadata of the invoice and of its subscription, in each version's place, the closest to the
 // payment first.
-func (in *invoice) metas() []loose.Meta {
-	all := []loose.Meta{in.Metadata}
+func (in *invoice) metas() []lenient.Meta {
+	all := []lenient.Meta{in.Metadata}
 	for _, l := range in.Lines.Data {
 		all = append(all, l.Metadata)
 	}
@@ -129,7 +129,7 @@ func (in *invoice) binding() processor.Binding {
 }
 
 // subscription returns the id of the invoice's subscription.
-func (in *invoice) subscription() loose.ID {
+func (in *invoice) subscription() lenient.ID {
 	id := first(in.Parent.Details.Subscription.ID, in.Subscription.ID)
 	for _, l := range in.Lines.Data {
 		id = first(id, l.Parent.Item.Subscription, l.Subscription)
@@ -139,7 +139,7 @@ func (in *invoice) subscription() loose.ID {
 
 // tax returns the tax within the paid amount: all of it, or the same part for a partial payment, as with a
 // customer's credit.
-func (in *invoice) tax() loose.Int {
+func (in *invoice) tax() lenient.Int {
 	sum, ok := total(in.TotalTaxes)
 	if !ok && in.Tax.OK {
 		sum, ok = in.Tax.N, true
@@ -148,9 +148,9 @@ func (in *invoice) tax() loose.Int {
 		sum, ok = total(in.TaxAmounts)
 	}
 	if in.Total.OK && in.AmountPaid.N < in.Total.N {
-		sum = loose.Share(sum, in.AmountPaid.N, in.Total.N)
+		sum = lenient.Share(sum, in.AmountPaid.N, in.Total.N)
 	}
-	return loose.Int{N: sum, OK: ok}
+	return lenient.Int{N: sum, OK: ok}
 }
 
 // total sums amounts, and reports whether there are any.
@@ -187,15 +187,15 @@ func interval(lines []line) (string, int64) {
 	return "", 0
 }
 
-func (l *line) product() loose.Ref[product] {
-	for _, p := range []loose.Ref[product]{
+func (l *line) product() lenient.Ref[product] {
+	for _, p := range []lenient.Ref[product]{
 		l.Pricing.Details.Product, l.Pricing.Details.Price.Product, l.Price.Product, l.Plan.Product,
 	} {
 		if p.ID != "" {
 			return p
 		}
 	}
-	return loose.Ref[product]{}
+	return lenient.Ref[product]{}
 }
 
 // maxProducts bounds the list of products in a sale's metadata.
@@ -205,7 +205,7 @@ const maxProducts = 20
 // Lines that reduce the bill are not products.
 func describeProducts(p *processor.Payment, of lines) {
 	var listed []any
-	var one loose.Ref[product]
+	var one lenient.Ref[product]
 	several := of.HasMore.V
 	for _, l := range of.Data {
 		product, n := l.product(), l.Amount

@@ -3,7 +3,7 @@ package stripe
 import (
 	"math"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 	"rail/server/locale/currency"
 )
@@ -17,7 +17,7 @@ var (
 
 // minor converts Stripe's amount to Rail's minor units. It refuses negative amounts, and hundredths of a
 // currency without them.
-func minor(amount loose.Int, code string) (int64, bool) {
+func minor(amount lenient.Int, code string) (int64, bool) {
 	n := amount.N
 	switch {
 	case !amount.OK || n < 0:
@@ -32,7 +32,7 @@ func minor(amount loose.Int, code string) (int64, bool) {
 
 // nearest is minor for computed amounts such as taxes: it rounds half up, and treats missing and negative
 // amounts as zero.
-func nearest(amount loose.Int, code string) int64 {
+func nearest(amount lenient.Int, code string) int64 {
 	if amount.OK && inHundredths[code] && amount.N < math.MaxInt64-50 {
 		amount.N = (amount.N + 50) / 100 * 100
 	}
@@ -45,14 +45,14 @@ func nearest(amount loose.Int, code string) int64 {
 
 // fee returns Stripe's fee for a payment in the payment's currency, nil if the charge does not have it. A fee in
 // another currency is converted at the payment's exchange rate.
-func (c *charge) fee(p *processor.Payment, paid loose.Int) *int64 {
+func (c *charge) fee(p *processor.Payment, paid lenient.Int) *int64 {
 	b := c.Balance.Object
 	in, ok := code(b.Currency)
 	if !ok || !b.Fee.OK || b.Fee.N < 0 || b.Amount.N <= 0 {
 		return nil
 	}
 	if in != p.Currency {
-		b.Fee.N = loose.Share(b.Fee.N, paid.N, b.Amount.N)
+		b.Fee.N = lenient.Share(b.Fee.N, paid.N, b.Amount.N)
 	}
 	return new(min(nearest(b.Fee, p.Currency), p.AmountMinor))
 }
@@ -61,11 +61,11 @@ func (c *charge) fee(p *processor.Payment, paid loose.Int) *int64 {
 // have it.
 func Fee(object []byte, p *processor.Payment) *int64 {
 	var c charge
-	if loose.Into(object, &c) != nil {
+	if lenient.Into(object, &c) != nil {
 		return nil
 	}
 	return c.fee(p, c.paid())
 }
 
 // code converts Stripe's currency, which is in lower case, to ISO 4217.
-func code(text loose.Text) (string, bool) { return currency.Normal(string(text)) }
+func code(text lenient.Text) (string, bool) { return currency.Normal(string(text)) }

@@ -1,7 +1,7 @@
 package stripe
 
 import (
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -42,7 +42,7 @@ func (r *reader) session() error {
 func (r *reader) sessionPaid(s session, b processor.Binding) error {
 	total, shown, tax := s.AmountTotal, s.Currency, s.Totals.Tax
 	if to := s.Conversion; to.AmountTotal.OK && to.Currency != "" {
-		tax.N = loose.Share(tax.N, to.AmountTotal.N, total.N)
+		tax.N = lenient.Share(tax.N, to.AmountTotal.N, total.N)
 		total, shown = to.AmountTotal, to.Currency
 	}
 	paid, currency, err := money("session", "amount_total", total, shown)
@@ -63,8 +63,8 @@ func (r *reader) sessionPaid(s session, b processor.Binding) error {
 }
 
 // metas returns the metadata of the session and the objects it created, the closest to the payment first.
-func (s *session) metas() []loose.Meta {
-	return []loose.Meta{
+func (s *session) metas() []lenient.Meta {
+	return []lenient.Meta{
 		s.Metadata, s.Subscription.Object.Metadata, s.Intent.Object.Metadata, s.Invoice.Object.Metadata,
 	}
 }
@@ -95,7 +95,7 @@ func (r *reader) intent() error {
 	if p.ID == "" {
 		return processor.MalformedError{Member: "payment_intent.id"}
 	}
-	ids := []loose.ID{p.Invoice, p.ID, p.Latest.ID}
+	ids := []lenient.ID{p.Invoice, p.ID, p.Latest.ID}
 	for _, c := range p.Charges {
 		ids = append(ids, c.ID)
 	}
@@ -128,7 +128,7 @@ func (p *intent) charge() *charge {
 	return &p.Latest.Object
 }
 
-func (p *intent) email() loose.Text {
+func (p *intent) email() lenient.Text {
 	email := first(p.Email, p.Latest.Object.Email, p.Latest.Object.Billing.Email)
 	for _, c := range p.Charges {
 		email = first(email, c.Email, c.Billing.Email)
@@ -166,7 +166,7 @@ func (r *reader) charge() error {
 }
 
 // paid returns the captured amount of a charge.
-func (c *charge) paid() loose.Int {
+func (c *charge) paid() lenient.Int {
 	if c.Caught.OK {
 		return c.Caught
 	}
@@ -174,7 +174,7 @@ func (c *charge) paid() loose.Int {
 }
 
 // outside reads money that no checkout or invoice is known to report.
-func (r *reader) outside(b processor.Binding, name, member string, amount loose.Int, in loose.Text) error {
+func (r *reader) outside(b processor.Binding, name, member string, amount lenient.Int, in lenient.Text) error {
 	paid, currency, err := money(name, member, amount, in)
 	if err != nil {
 		return err

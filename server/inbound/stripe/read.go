@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -61,7 +61,7 @@ func (Source) Read(body []byte) (processor.Reading, error) { return Read(body) }
 // Read is Source.Read.
 func Read(body []byte) (processor.Reading, error) {
 	r := &reader{}
-	if err := loose.Into(body, &r.event); err != nil {
+	if err := lenient.Into(body, &r.event); err != nil {
 		return r.Reading, processor.MalformedError{Member: "The body"}
 	}
 	r.Reading.ID, r.Reading.Type = string(r.event.ID), string(r.event.Type)
@@ -89,14 +89,14 @@ func Read(body []byte) (processor.Reading, error) {
 
 // object decodes the event's object.
 func (r *reader) object(v any) error {
-	if len(r.Data.Object) == 0 || r.Data.Object[0] != '{' || loose.Into(r.Data.Object, v) != nil {
+	if len(r.Data.Object) == 0 || r.Data.Object[0] != '{' || lenient.Into(r.Data.Object, v) != nil {
 		return processor.MalformedError{Member: "data.object"}
 	}
 	return nil
 }
 
 // money returns an amount and its currency in Rail's form. name is the object's.
-func money(name, member string, amount loose.Int, currency loose.Text) (int64, string, error) {
+func money(name, member string, amount lenient.Int, currency lenient.Text) (int64, string, error) {
 	upper, ok := code(currency)
 	if !ok {
 		return 0, "", processor.MalformedError{Member: name + ".currency"}
@@ -113,7 +113,7 @@ func money(name, member string, amount loose.Int, currency loose.Text) (int64, s
 const maxAliases = 20
 
 // link names a payment by its ids; the first becomes the sale's.
-func link(ids ...loose.ID) processor.Link {
+func link(ids ...lenient.ID) processor.Link {
 	var l processor.Link
 	for _, id := range ids {
 		switch s := string(id); {

@@ -11,7 +11,7 @@ import (
 
 	"rail/server/clock"
 	"rail/server/harness/stripetest"
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -452,11 +452,11 @@ func TestCustomers(t *testing.T) {
 // locks each or waits for it.
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	var ids []loose.ID
+	var ids []lenient.ID
 	var of discounted
 	for i := range 5000 {
-		ids = append(ids, loose.ID(fmt.Sprint("pi_", i)))
-		of.Discounts = append(of.Discounts, discount{Promotion: loose.ID(fmt.Sprint("promo_", i))})
+		ids = append(ids, lenient.ID(fmt.Sprint("pi_", i)))
+		of.Discounts = append(of.Discounts, discount{Promotion: lenient.ID(fmt.Sprint("promo_", i))})
 	}
 	l := link(ids...)
 	require.Equal(t, "pi_0", l.Charge)

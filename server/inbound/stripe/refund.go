@@ -1,7 +1,7 @@
 package stripe
 
 import (
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -80,7 +80,7 @@ func (r *reader) refund() error {
 
 // outcomes maps the final states of disputes. A closed inquiry and a dispute prevented by a refund move no
 // money.
-var outcomes = map[loose.Text]string{
+var outcomes = map[lenient.Text]string{
 	"lost":            processor.DisputeLost,
 	"won":             processor.DisputeWon,
 	"warning_closed":  processor.DisputeWithdrawn,

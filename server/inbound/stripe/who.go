@@ -3,7 +3,7 @@ package stripe
 import (
 	"slices"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 )
 
@@ -29,7 +29,7 @@ func redeem(b *processor.Binding, of ...discounted) {
 }
 
 // addCustomer adds the customer, with its members if it was expanded.
-func addCustomer(b *processor.Binding, c loose.Ref[customer], account loose.ID) {
+func addCustomer(b *processor.Binding, c lenient.Ref[customer], account lenient.ID) {
 	b.Customer = string(first(c.ID, account))
 	b.Email = first(b.Email, string(c.Object.Email))
 	b.Name = first(b.Name, string(c.Object.Name))
@@ -40,7 +40,7 @@ func addCustomer(b *processor.Binding, c loose.Ref[customer], account loose.ID) 
 
 // customer reads an event about a customer, whose metadata may identify it or opt it out.
 func (r *reader) customer() error {
-	var c loose.Ref[customer]
+	var c lenient.Ref[customer]
 	if err := r.object(&c); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (r *reader) customer() error {
 }
 
 // statuses maps the subscription states that change a customer; others do not.
-var statuses = map[loose.Text]string{"trialing": "trial", "active": "active", "canceled": "cancelled"}
+var statuses = map[lenient.Text]string{"trialing": "trial", "active": "active", "canceled": "cancelled"}
 
 // subscription reads an event about a subscription.
 func (r *reader) subscription() error {
@@ -120,7 +120,7 @@ func (r *reader) promotionCode() error {
 // couponDeleted reads the end of a coupon, and with it of its codes.
 func (r *reader) couponDeleted() error {
 	var c struct {
-		ID loose.ID `json:"id"`
+		ID lenient.ID `json:"id"`
 	}
 	if err := r.object(&c); err != nil {
 		return err

@@ -14,8 +14,8 @@ type Claim struct {
 	Parameters api.AttributionParameters // of the Universal Commerce Protocol, or nil
 }
 
-// Given reports whether the request has a claim.
-func (c Claim) Given() bool { return c.Affiliate != nil || c.Parameters != nil }
+// IsSet reports whether the request has a claim.
+func (c Claim) IsSet() bool { return c.Affiliate != nil || c.Parameters != nil }
 
 // PayingCustomer is the customer who paid a charge, and the record of the claim; Claim is nil without one.
 type PayingCustomer struct {

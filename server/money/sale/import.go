@@ -27,7 +27,7 @@ func Import(ctx context.Context, u *work.Unit, k db.Sale, refunded int64, at *cl
 	case refunded >= whole:
 		refunded, k.RefundedAt = whole, at
 	case refunded > 0:
-		k = partly(k, refunded)
+		k = withRefund(k, refunded)
 	}
 	if err := queries.SaleInsert(ctx, u.Later(), db.SaleInsertParams(k)); err != nil {
 		return err
@@ -42,9 +42,9 @@ func Import(ctx context.Context, u *work.Unit, k db.Sale, refunded int64, at *cl
 	return importRefund(ctx, u, k, refunded, *at)
 }
 
-// partly returns an imported sale of which a part is refunded, in minor units. Its tax may be that of the rest already,
-// as in Rail's own export, so it does not shrink in proportion.
-func partly(k db.Sale, refunded int64) db.Sale {
+// withRefund returns an imported sale of which a part is refunded, in minor units. Its tax may be that of the rest
+// already, as in Rail's own export, so it does not shrink in proportion.
+func withRefund(k db.Sale, refunded int64) db.Sale {
 	k.AmountMinor, k.RefundedMinor = k.AmountMinor-refunded, k.RefundedMinor+refunded
 	if k.TaxMinor != nil {
 		k.TaxMinor = new(min(*k.TaxMinor, k.AmountMinor))
@@ -120,7 +120,7 @@ func (w *refunding) adopt(ctx context.Context, u *work.Unit, r RefundInput) erro
 	switch {
 	case w.sale.RefundedMinor == 0 || r.BeyondImported:
 		return nil
-	case w.known != nil:
+	case w.earlier != nil:
 		return w.adoptWaiting(ctx, u)
 	case r.ExternalID == nil || r.AmountMinor == nil || r.At == nil:
 		return nil
@@ -130,14 +130,14 @@ func (w *refunding) adopt(ctx context.Context, u *work.Unit, r RefundInput) erro
 		AmountMinor: r.AmountMinor, Reason: new(importedRefund), At: *r.At,
 	})
 	if len(rows) > 0 {
-		w.known = &rows[0]
+		w.earlier = &rows[0]
 	}
 	return err
 }
 
 // adoptWaiting applies a refund that has waited for the sale in place of the imported refund of the same amount.
 func (w *refunding) adoptWaiting(ctx context.Context, u *work.Unit) error {
-	row := *w.known
+	row := *w.earlier
 	if row.Status == db.RefundStatusApplied || row.AmountMinor == nil ||
 		opt.Value(row.ExternalChargeID) != w.sale.ExternalChargeID {
 		return nil
@@ -150,7 +150,7 @@ func (w *refunding) adoptWaiting(ctx context.Context, u *work.Unit) error {
 		return err
 	}
 	row.SaleID, row.Currency, row.Status, row.UpdatedAt = &w.sale.ID, &w.sale.Currency, db.RefundStatusApplied, u.Now
-	w.known = &row
+	w.earlier = &row
 	return applyRow(ctx, u, row)
 }
 
@@ -167,7 +167,7 @@ func ImportRefund(ctx context.Context, u *work.Unit, k db.Sale, refunded int64, 
 	if more == k.AmountMinor {
 		k.RefundedAt = at
 	} else {
-		k = partly(k, more)
+		k = withRefund(k, more)
 	}
 	if err := queries.SaleRefund(ctx, u.Later(), db.SaleRefundParams{
 		AmountMinor: k.AmountMinor, TaxMinor: k.TaxMinor, RefundedMinor: k.RefundedMinor, RefundedAt: k.RefundedAt,

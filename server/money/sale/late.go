@@ -11,7 +11,8 @@ import (
 // decide.
 func (s Service) late(ctx context.Context, u *work.Unit, r *recording) error {
 	k := r.who.Customer
-	if !r.known || r.history.HasSales || k.PartnerID == nil || k.ReferralID == nil || r.who.ProgramID != r.ProgramID {
+	if !r.customerExists || r.history.HasSales || k.PartnerID == nil || k.ReferralID == nil ||
+		r.who.ProgramID != r.ProgramID {
 		return nil
 	}
 	moved, err := s.Customers.LateClick(ctx, u, k, r.OccurredAt, r.who.IgnoreLateClicks)

@@ -147,7 +147,7 @@ func (r *recording) readPreview(ctx context.Context, u *work.Unit, by Buyer) err
 	if by.number() > 1 {
 		r.history.HasSales = true
 	}
-	r.known, r.facts = true, r.toFacts()
+	r.customerExists, r.facts = true, r.toFacts()
 	r.flows, err = commission.LoadFlows(ctx, u, params, stored, &r.facts)
 	return err
 }

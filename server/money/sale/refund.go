@@ -53,7 +53,7 @@ type Refunded struct {
 type refunding struct {
 	sale        db.Sale
 	commissions []db.Commission
-	known       *db.Refund // recorded under the same external id
+	earlier     *db.Refund // recorded under the same external id
 	amount      int64      // refunded now
 	at          clock.Time
 	whole       bool // nothing of the sale remains
@@ -124,12 +124,12 @@ func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 		return Refunded{}, err
 	}
 	switch {
-	case w.known != nil && w.known.Status == db.RefundStatusApplied:
-		return repeated(*w.known, r, w.sale.ExternalChargeID), nil
+	case w.earlier != nil && w.earlier.Status == db.RefundStatusApplied:
+		return repeated(*w.earlier, r, w.sale.ExternalChargeID), nil
 	// One refund id belongs to one charge: it cannot wait for one and be applied to another.
-	case w.known != nil && *w.known.ExternalChargeID != w.sale.ExternalChargeID:
+	case w.earlier != nil && *w.earlier.ExternalChargeID != w.sale.ExternalChargeID:
 		return Refunded{}, problem.On("external_refund_id", problem.RefundWaiting,
-			"This refund is already recorded, for the charge %s.", *w.known.ExternalChargeID)
+			"This refund is already recorded, for the charge %s.", *w.earlier.ExternalChargeID)
 	case w.sale.RefundedAt != nil:
 		return w.nothingLeft(ctx, u, r)
 	}
@@ -149,8 +149,8 @@ func refund(ctx context.Context, u *work.Unit, r RefundInput) (Refunded, error) 
 		}
 	}
 	out, err := w.record(ctx, u, r)
-	if w.known != nil { // the waiting refund counts; this request is compared with it
-		out.Differs = repeated(*w.known, r, w.sale.ExternalChargeID).Differs
+	if w.earlier != nil { // the waiting refund counts; this request is compared with it
+		out.Differs = repeated(*w.earlier, r, w.sale.ExternalChargeID).Differs
 	}
 	return out, err
 }
@@ -192,7 +192,7 @@ func loadRefund(ctx context.Context, u *work.Unit, r RefundInput) (refunding, er
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			w.known, err = refundKnown(ctx, tx, org, seen.ProgramID, r.ExternalID)
+			w.earlier, err = earlierRefund(ctx, tx, org, seen.ProgramID, r.ExternalID)
 			return err
 		})
 	for i := range w.commissions { // paid ones keep the id of a merged customer; clawbacks do not
@@ -203,8 +203,8 @@ func loadRefund(ctx context.Context, u *work.Unit, r RefundInput) (refunding, er
 	return w, err
 }
 
-// refundKnown returns the program's refund with an external id, or nil.
-func refundKnown(ctx context.Context, tx pgtx.DBTX, org, programID string, externalID *string) (*db.Refund, error) {
+// earlierRefund returns the program's refund with an external id, or nil.
+func earlierRefund(ctx context.Context, tx pgtx.DBTX, org, programID string, externalID *string) (*db.Refund, error) {
 	if externalID == nil {
 		return nil, nil //nolint:nilnil // none is not an error
 	}
@@ -248,10 +248,10 @@ func (w *refunding) nothingLeft(ctx context.Context, u *work.Unit, r RefundInput
 // refused: its amount is cut to the rest of the sale, and its time is not before the sale's.
 func (w *refunding) validate(u *work.Unit, r RefundInput) error {
 	w.at, w.amount = clock.Later(u.Now, w.sale.OccurredAt), w.sale.AmountMinor
-	if w.known != nil {
-		w.at = clock.Later(w.known.RefundedAt, w.sale.OccurredAt)
-		if w.known.AmountMinor != nil {
-			w.amount = min(*w.known.AmountMinor, w.amount)
+	if w.earlier != nil {
+		w.at = clock.Later(w.earlier.RefundedAt, w.sale.OccurredAt)
+		if w.earlier.AmountMinor != nil {
+			w.amount = min(*w.earlier.AmountMinor, w.amount)
 		}
 		w.whole = w.amount == w.sale.AmountMinor
 		return nil
@@ -338,14 +338,14 @@ func (w *refunding) record(ctx context.Context, u *work.Unit, r RefundInput) (Re
 		ID: u.NewID(ident.Refund), OrgID: w.sale.OrgID, ProgramID: w.sale.ProgramID, ExternalRefundID: r.ExternalID,
 		Reason: r.Reason, LevelMinor: r.LevelMinor, Restorations: []byte("[]"), CreatedAt: u.Now,
 	}
-	if w.known != nil {
-		row = *w.known
+	if w.earlier != nil {
+		row = *w.earlier
 	}
 	row.SaleID, row.ExternalChargeID, row.Status, row.AmountMinor, row.Currency = &w.sale.ID,
 		&w.sale.ExternalChargeID, db.RefundStatusApplied, &w.amount, &w.sale.Currency
 	row.VoidedCommissions, row.ClawbackMinor, row.Effects = w.voided, w.clawback, effects
 	row.RefundedAt, row.UpdatedAt = w.at, u.Now
-	if w.known == nil {
+	if w.earlier == nil {
 		recordRefund(u, row)
 		return Refunded{Refund: row}, errors.Join(err, queries.RefundInsert(ctx, u.Later(), db.RefundInsertParams(row)))
 	}

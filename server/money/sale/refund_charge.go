@@ -32,7 +32,7 @@ func RefundCharge(
 			return err
 		},
 		func(tx pgtx.DBTX) (err error) {
-			earlier, err = refundKnown(ctx, tx, org, programID, r.ExternalID)
+			earlier, err = earlierRefund(ctx, tx, org, programID, r.ExternalID)
 			return err
 		})
 	if err != nil {

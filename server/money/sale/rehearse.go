@@ -214,7 +214,7 @@ func (d *decider) recording(row db.RehearsalProgramSalesRow) recording {
 			FeeMinor: s.FeeMinor, Currency: s.Currency, BillingType: s.BillingType, Interval: s.Interval,
 			ProductID: s.ProductID, ProductName: s.ProductName, OccurredAt: s.OccurredAt, Metadata: s.Metadata,
 		},
-		known: true, history: db.SaleHistoryRow{HasSales: !s.IsFirstSale},
+		customerExists: true, history: db.SaleHistoryRow{HasSales: !s.IsFirstSale},
 		who: db.SaleCustomerRow{
 			Customer: row.Customer, ProgramID: d.program.ID, ProgramCurrency: d.program.Currency,
 			CommissionOnNetRevenue: d.program.CommissionOnNetRevenue, CommissionNetOfFee: d.program.CommissionNetOfFee,

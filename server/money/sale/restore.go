@@ -185,7 +185,7 @@ func (w *restoring) restoreRefund(ctx context.Context, u *work.Unit, id string) 
 		SourceID: w.in.SourceID, AmountMinor: w.parts[id], RestoredAt: w.in.At, Commissions: []api.RestoredCommission{},
 	}
 	for _, k := range w.commissions {
-		part, status := w.back(k, f, effects)
+		part, status := w.restoredPart(k, f, effects)
 		if part == 0 {
 			continue
 		}
@@ -211,11 +211,11 @@ func (w *restoring) restoreRefund(ctx context.Context, u *work.Unit, id string) 
 	})
 }
 
-// back returns the part of a commission that the restoration of a refund gives back, and the status of the
+// restoredPart returns the part of a commission that the restoration of a refund gives back, and the status of the
 // commission before the refund. A standing commission by rule gets the share that it would have without the
 // refund, even if the rules decided on it after the refund. Any other commission gets back its part of the
 // refund's recorded effect.
-func (w *restoring) back(
+func (w *restoring) restoredPart(
 	k db.Commission, f db.Refund, effects []api.RefundedCommission,
 ) (part int64, status db.CommissionStatus) {
 	void := k.Status == db.CommissionStatusVoided || k.Status == db.CommissionStatusRejected

@@ -154,7 +154,8 @@ func sameJSON(a, b []byte) bool {
 // recording is a payment while it is recorded.
 type recording struct {
 	charge
-	known   bool // the customer exists
+	customerExists bool
+
 	lead    bool // its referral waits for a first sale
 	who     db.SaleCustomerRow
 	history db.SaleHistoryRow
@@ -205,8 +206,8 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 		return err
 	}
 	// A missing customer is not an error yet: validate names the parameter.
-	r.known = !errors.Is(errs[1], pgx.ErrNoRows)
-	if !r.known {
+	r.customerExists = !errors.Is(errs[1], pgx.ErrNoRows)
+	if !r.customerExists {
 		return nil
 	}
 	r.facts = r.toFacts()
@@ -223,7 +224,7 @@ func (r *recording) read(ctx context.Context, u *work.Unit) error {
 
 // readSurvivor reads, and reads again for the customer that a merged one became.
 func (r *recording) readSurvivor(ctx context.Context, u *work.Unit, of Customers) error {
-	if err := r.read(ctx, u); err != nil || r.known || r.history.ExistingID != "" {
+	if err := r.read(ctx, u); err != nil || r.customerExists || r.history.ExistingID != "" {
 		return err
 	}
 	id, err := of.Survivor(ctx, u, r.CustomerID)
@@ -245,7 +246,7 @@ func (r *recording) claim(u *work.Unit) error {
 // validate checks the references: a program of the organization, and a customer of
 // that program.
 func (r *recording) validate(ctx context.Context, u *work.Unit) error {
-	if r.known && r.who.ProgramID == r.ProgramID {
+	if r.customerExists && r.who.ProgramID == r.ProgramID {
 		return nil
 	}
 	err := u.Read(ctx, func(tx pgtx.DBTX) error {
@@ -257,7 +258,7 @@ func (r *recording) validate(ctx context.Context, u *work.Unit) error {
 		return problem.NotFound("program_id")
 	case err != nil:
 		return err
-	case !r.known:
+	case !r.customerExists:
 		return problem.NotFound("customer_id")
 	}
 	return problem.On("customer_id", problem.InvalidReference, "customer_id belongs to another program.")

@@ -85,9 +85,9 @@ func (c *pricing) readRoutes(ctx context.Context, moves []*move) (err error) {
 }
 
 // with returns a customer with all that the rules read about it and its partner.
-func (c *pricing) with(k db.Customer) sale.Credited {
+func (c *pricing) with(k db.Customer) sale.ReferredCustomer {
 	of := c.partners[opt.Value(k.PartnerID)]
-	return sale.Credited{
+	return sale.ReferredCustomer{
 		Customer: k, Partner: of.Partner, TagIDs: of.tags, RateOverride: c.rates[opt.Value(k.LinkID)],
 		ClickCountry: opt.Value(c.clicks[opt.Value(k.ClickID)].Country),
 	}
@@ -164,7 +164,7 @@ func (c *pricing) sell(ctx context.Context, moves []*move) error {
 type sold struct {
 	move          *move
 	minor         int64 // revenue in the program's currency
-	before, after sale.SoldTo
+	before, after sale.ReferredSale
 	moved         bool // the sides differ
 }
 
@@ -188,10 +188,10 @@ func (c *pricing) sellPage(ctx context.Context, rows []db.RehearsalSalesRow, of 
 func (c *pricing) sold(s db.Sale, m *move) sold {
 	k := m.customer
 	k.PartnerID = s.PartnerID
-	out := sold{move: m, before: sale.SoldTo{Sale: s, Credited: c.with(k)}}
+	out := sold{move: m, before: sale.ReferredSale{Sale: s, ReferredCustomer: c.with(k)}}
 	out.after = out.before
 	if m.changed && (s.PartnerID != nil || m.customer.PartnerID == nil) {
-		out.after.Credited, out.moved = c.with(m.credited()), true
+		out.after.ReferredCustomer, out.moved = c.with(m.credited()), true
 	}
 	if s.Currency == c.program.Currency {
 		out.minor = s.AmountMinor
@@ -203,7 +203,7 @@ func (c *pricing) sold(s db.Sale, m *move) sold {
 
 // pay decides the commissions of a page of sales, and adds them to both sides.
 func (c *pricing) pay(ctx context.Context, page []sold) error {
-	var before, other []sale.SoldTo
+	var before, other []sale.ReferredSale
 	for _, s := range page {
 		before = append(before, s.before)
 		if s.moved {

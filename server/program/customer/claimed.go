@@ -24,7 +24,7 @@ func (s Service) signUpClaimed(ctx context.Context, u *work.Unit, in Input, out 
 	if err != nil {
 		return false, err
 	}
-	if in.Route.Given() {
+	if in.Route.IsSet() {
 		c.Ignore(api.AttributionClaimReasonOtherRoute)
 		out.Customer, inserted, err = s.signUpCompared(ctx, u, in, &out.Others)
 	} else {
@@ -85,7 +85,7 @@ func (s Service) claimingPayer(
 		return sale.PayingCustomer{}, err
 	}
 	out := sale.PayingCustomer{Claim: &c.Row}
-	if by.route.Given() {
+	if by.route.IsSet() {
 		c.Ignore(api.AttributionClaimReasonOtherRoute)
 		out.ID, err = s.payer(ctx, u, programID, chargeID, by)
 		return out, err

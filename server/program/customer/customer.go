@@ -62,7 +62,7 @@ func (s Service) Create(ctx context.Context, u *work.Unit, in Input) (db.Custome
 // CreateCompared is Create, with an AI assistant's claim as a further way. It also compares the customer with others.
 func (s Service) CreateCompared(ctx context.Context, u *work.Unit, in Input) (out Created, err error) {
 	var inserted bool
-	if in.Claim.Given() {
+	if in.Claim.IsSet() {
 		inserted, err = s.signUpClaimed(ctx, u, in, &out)
 	} else {
 		out.Customer, inserted, err = s.signUpCompared(ctx, u, in, &out.Others)

@@ -27,7 +27,7 @@ func (s Service) Payer(
 	if err := by.validate(); err != nil {
 		return sale.PayingCustomer{}, err
 	}
-	if p.Claim.Given() {
+	if p.Claim.IsSet() {
 		return s.claimingPayer(ctx, u, programID, chargeID, by)
 	}
 	id, err := s.payer(ctx, u, programID, chargeID, by)
@@ -49,7 +49,7 @@ func (s Service) payer(ctx context.Context, u *work.Unit, programID, chargeID st
 	if err != nil || id != "" || recorded {
 		return id, err
 	}
-	if !by.route.Given() {
+	if !by.route.IsSet() {
 		return "", problem.NotFound("external_customer_id")
 	}
 	f, err := s.Identify(ctx, u, Clues{

@@ -46,8 +46,8 @@ func (r Route) at(u *work.Unit) clock.Time {
 	return r.At
 }
 
-// Given reports whether the request has any route.
-func (r Route) Given() bool {
+// IsSet reports whether the request has any route.
+func (r Route) IsSet() bool {
 	return r.PartnerID != nil || r.ClickID != nil || r.CouponCode != nil || r.CouponID != nil ||
 		r.ReferralID != nil || r.Agent != nil
 }
@@ -64,7 +64,7 @@ func (r Route) Members() []work.Member {
 
 // Validate requires exactly one route (decisions, 83 and 230).
 func (r Route) Validate() error {
-	if !r.Given() {
+	if !r.IsSet() {
 		return problem.On("partner_id", problem.ParameterMissing,
 			"One of partner_id, click_id and coupon_code is required.")
 	}

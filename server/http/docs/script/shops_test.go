@@ -146,7 +146,7 @@ func newMarket(t *testing.T) *market {
 			codes: map[string]string{"promo_bob": "BOB"}, customers: map[string]string{}, invoices: map[string]string{},
 		},
 	}
-	require.NoError(t, keyring.Adopt(t.Context(), m.Pool, keyring.Given{Keeper: m.keeper(), Now: m.Clock.Now()}))
+	require.NoError(t, keyring.Adopt(t.Context(), m.Pool, keyring.SecretKey{Keeper: m.keeper(), Now: m.Clock.Now()}))
 	var connected struct{ Data struct{ URL string } }
 	command := strings.NewReplacer("{PROGRAM}", m.tag.program, "{SECRET}", shopSecret).Replace(tagShopConnected)
 	line := marked(command)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/locale/currency"
 )
 
@@ -27,7 +27,7 @@ type affiliatewp struct {
 	currency string
 
 	mu   sync.Mutex
-	paid map[loose.ID]moment // times of payouts
+	paid map[lenient.ID]moment // times of payouts
 }
 
 // openAffiliatewp returns the source. The key is the public key and the token of an administrator.
@@ -92,7 +92,7 @@ func (s *affiliatewp) prepare(ctx context.Context) error {
 	if s.paid != nil {
 		return nil
 	}
-	paid := map[loose.ID]moment{}
+	paid := map[lenient.ID]moment{}
 	for at := (place{number: 1}); ; {
 		got, err := s.fetch(ctx, "payouts", at.number, perPage)
 		if err != nil {
@@ -100,8 +100,8 @@ func (s *affiliatewp) prepare(ctx context.Context) error {
 		}
 		for _, raw := range got.objects {
 			var p wpPayout
-			if _ = loose.Into(raw, &p); p.Status == Paid {
-				paid[loose.ID(idOf(raw))] = p.Date
+			if _ = lenient.Into(raw, &p); p.Status == Paid {
+				paid[lenient.ID(idOf(raw))] = p.Date
 			}
 		}
 		next := at.next(got.listing)
@@ -114,22 +114,22 @@ func (s *affiliatewp) prepare(ctx context.Context) error {
 }
 
 type wpAffiliate struct {
-	Status       loose.Text `json:"status"`
-	PaymentEmail loose.Text `json:"payment_email"`
-	Registered   moment     `json:"date_registered"`
-	User         wpUser     `json:"user"`
+	Status       lenient.Text `json:"status"`
+	PaymentEmail lenient.Text `json:"payment_email"`
+	Registered   moment       `json:"date_registered"`
+	User         wpUser       `json:"user"`
 }
 
 type wpUser struct {
-	Login     loose.Text `json:"user_login"`
-	Email     loose.Text `json:"user_email"`
-	URL       address    `json:"user_url"`
-	FirstName loose.Text `json:"first_name"`
-	LastName  loose.Text `json:"last_name"`
-	Data      *wpUser    `json:"data"` // older versions give the user within it
+	Login     lenient.Text `json:"user_login"`
+	Email     lenient.Text `json:"user_email"`
+	URL       address      `json:"user_url"`
+	FirstName lenient.Text `json:"first_name"`
+	LastName  lenient.Text `json:"last_name"`
+	Data      *wpUser      `json:"data"` // older versions give the user within it
 }
 
-var wpAffiliateStates = map[loose.Text]string{
+var wpAffiliateStates = map[lenient.Text]string{
 	"active": Active, "inactive": Suspended, "pending": Pending, "rejected": Declined,
 }
 
@@ -160,16 +160,16 @@ func (a wpAffiliate) rows(id string) []Row {
 }
 
 type wpReferral struct {
-	AffiliateID loose.ID   `json:"affiliate_id"`
-	PayoutID    loose.ID   `json:"payout_id"`
-	Amount      number     `json:"amount"`
-	Currency    loose.Text `json:"currency"`
-	Status      loose.Text `json:"status"`
-	Description loose.Text `json:"description"`
-	Date        moment     `json:"date"`
+	AffiliateID lenient.ID   `json:"affiliate_id"`
+	PayoutID    lenient.ID   `json:"payout_id"`
+	Amount      number       `json:"amount"`
+	Currency    lenient.Text `json:"currency"`
+	Status      lenient.Text `json:"status"`
+	Description lenient.Text `json:"description"`
+	Date        moment       `json:"date"`
 }
 
-var wpReferralStates = map[loose.Text]string{
+var wpReferralStates = map[lenient.Text]string{
 	"pending": Open, "unpaid": Due, "paid": Paid, "rejected": Rejected, "failed": Rejected,
 }
 
@@ -209,12 +209,12 @@ func (s *affiliatewp) referral(r wpReferral, id string) []Row {
 }
 
 type wpPayout struct {
-	AffiliateID loose.ID   `json:"affiliate_id"`
-	Amount      number     `json:"amount"`
-	Status      loose.Text `json:"status"`
-	Method      loose.Text `json:"payout_method"`
-	Date        moment     `json:"date"`
-	Referrals   wpIDs      `json:"referrals"`
+	AffiliateID lenient.ID   `json:"affiliate_id"`
+	Amount      number       `json:"amount"`
+	Status      lenient.Text `json:"status"`
+	Method      lenient.Text `json:"payout_method"`
+	Date        moment       `json:"date"`
+	Referrals   wpIDs        `json:"referrals"`
 }
 
 // wpIDs are ids in a list, or in a text with commas.
@@ -222,8 +222,8 @@ type wpIDs []string
 
 // UnmarshalJSON reads either form.
 func (l *wpIDs) UnmarshalJSON(raw []byte) error {
-	var listed []loose.ID
-	var text loose.Text
+	var listed []lenient.ID
+	var text lenient.Text
 	if raw[0] == '[' {
 		_ = json.Unmarshal(raw, &listed)
 		*l = wpIDs(textsOf(listed))
@@ -236,7 +236,7 @@ func (l *wpIDs) UnmarshalJSON(raw []byte) error {
 }
 
 // textsOf returns ids that are not empty.
-func textsOf(ids []loose.ID) []string {
+func textsOf(ids []lenient.ID) []string {
 	var all []string
 	for _, id := range ids {
 		if id != "" {

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"rail/server/clock"
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 )
 
 // Dub converts all money to US dollars and gives cents. It does not give names of groups, times of links, holding
@@ -71,26 +71,26 @@ func (d dub) page(ctx context.Context, path string, query url.Values, page, size
 }
 
 type dubPartner struct {
-	Name        loose.Text                 `json:"name"`
-	CompanyName loose.Text                 `json:"companyName"`
-	Email       loose.Text                 `json:"email"`
-	Country     loose.Text                 `json:"country"`
-	Website     address                    `json:"website"`
-	Status      loose.Text                 `json:"status"`
-	GroupID     loose.Text                 `json:"groupId"`
-	TenantID    loose.Text                 `json:"tenantId"`
-	CreatedAt   moment                     `json:"createdAt"`
-	Links       loose.List[dubPartnerLink] `json:"links"`
+	Name        lenient.Text                 `json:"name"`
+	CompanyName lenient.Text                 `json:"companyName"`
+	Email       lenient.Text                 `json:"email"`
+	Country     lenient.Text                 `json:"country"`
+	Website     address                      `json:"website"`
+	Status      lenient.Text                 `json:"status"`
+	GroupID     lenient.Text                 `json:"groupId"`
+	TenantID    lenient.Text                 `json:"tenantId"`
+	CreatedAt   moment                       `json:"createdAt"`
+	Links       lenient.List[dubPartnerLink] `json:"links"`
 }
 
 type dubPartnerLink struct {
-	ID        loose.ID   `json:"id"`
-	Key       loose.Text `json:"key"`
-	ShortLink address    `json:"shortLink"`
-	URL       address    `json:"url"`
+	ID        lenient.ID   `json:"id"`
+	Key       lenient.Text `json:"key"`
+	ShortLink address      `json:"shortLink"`
+	URL       address      `json:"url"`
 }
 
-var dubPartnerStates = map[loose.Text]string{
+var dubPartnerStates = map[lenient.Text]string{
 	"approved": Active, "pending": Pending, "invited": Pending, "rejected": Declined, "declined": Declined,
 	"banned": Suspended, "deactivated": Suspended, "archived": Suspended,
 }
@@ -130,7 +130,7 @@ func (p dubPartner) links(id string) []Row {
 }
 
 // askAbout reads a partner of an unknown status as pending: it keeps its history, and a person decides.
-func (r *Row) askAbout(status loose.Text) {
+func (r *Row) askAbout(status lenient.Text) {
 	if r.Partner.Status == "" {
 		r.Partner.Status = Pending
 		r.Problem = unknownStatus(status, Pending)
@@ -185,21 +185,21 @@ func (d dub) codesOf(ctx context.Context, partner string) ([]Row, error) {
 }
 
 type dubCode struct {
-	Code loose.Text `json:"code"`
+	Code lenient.Text `json:"code"`
 }
 
 type dubCustomer struct {
-	ExternalID       loose.ID   `json:"externalId"`
-	StripeCustomerID loose.ID   `json:"stripeCustomerId"`
-	Name             loose.Text `json:"name"`
-	Email            loose.Text `json:"email"`
-	ProgramID        loose.ID   `json:"programId"`
-	Partner          loose.ID   `json:"partner"`
-	Link             loose.ID   `json:"link"`
-	Sales            number     `json:"sales"`
-	CreatedAt        moment     `json:"createdAt"`
-	FirstSaleAt      moment     `json:"firstSaleAt"`
-	CanceledAt       moment     `json:"subscriptionCanceledAt"`
+	ExternalID       lenient.ID   `json:"externalId"`
+	StripeCustomerID lenient.ID   `json:"stripeCustomerId"`
+	Name             lenient.Text `json:"name"`
+	Email            lenient.Text `json:"email"`
+	ProgramID        lenient.ID   `json:"programId"`
+	Partner          lenient.ID   `json:"partner"`
+	Link             lenient.ID   `json:"link"`
+	Sales            number       `json:"sales"`
+	CreatedAt        moment       `json:"createdAt"`
+	FirstSaleAt      moment       `json:"firstSaleAt"`
+	CanceledAt       moment       `json:"subscriptionCanceledAt"`
 }
 
 // rows returns nothing for a customer without a partner and a program: Dub also lists customers of other links.
@@ -282,20 +282,20 @@ func (c dubCursor) next(page listing) (string, error) {
 }
 
 type dubCommission struct {
-	Type        loose.Text `json:"type"`
-	Amount      number     `json:"amount"`
-	Earnings    number     `json:"earnings"`
-	Status      loose.Text `json:"status"`
-	InvoiceID   loose.ID   `json:"invoiceId"`
-	Description loose.Text `json:"description"`
-	CreatedAt   moment     `json:"createdAt"`
-	UpdatedAt   moment     `json:"updatedAt"`
-	PaidAt      moment     `json:"paidAt"`
-	Partner     loose.ID   `json:"partner"`
-	Customer    loose.ID   `json:"customer"`
+	Type        lenient.Text `json:"type"`
+	Amount      number       `json:"amount"`
+	Earnings    number       `json:"earnings"`
+	Status      lenient.Text `json:"status"`
+	InvoiceID   lenient.ID   `json:"invoiceId"`
+	Description lenient.Text `json:"description"`
+	CreatedAt   moment       `json:"createdAt"`
+	UpdatedAt   moment       `json:"updatedAt"`
+	PaidAt      moment       `json:"paidAt"`
+	Partner     lenient.ID   `json:"partner"`
+	Customer    lenient.ID   `json:"customer"`
 }
 
-var dubCommissionStates = map[loose.Text]string{
+var dubCommissionStates = map[lenient.Text]string{
 	"pending": Open, "hold": Open, "processed": Due, "paid": Paid, "refunded": Voided, "duplicate": Rejected,
 	"fraud": Rejected, "canceled": Rejected,
 }
@@ -353,16 +353,16 @@ func (c *dubCommission) sale(id string, changed clock.Time) Row {
 }
 
 type dubPayout struct {
-	Amount      number     `json:"amount"`
-	Status      loose.Text `json:"status"`
-	Method      loose.Text `json:"method"`
-	Partner     loose.ID   `json:"partner"`
-	CreatedAt   moment     `json:"createdAt"`
-	InitiatedAt moment     `json:"initiatedAt"`
-	PaidAt      moment     `json:"paidAt"`
+	Amount      number       `json:"amount"`
+	Status      lenient.Text `json:"status"`
+	Method      lenient.Text `json:"method"`
+	Partner     lenient.ID   `json:"partner"`
+	CreatedAt   moment       `json:"createdAt"`
+	InitiatedAt moment       `json:"initiatedAt"`
+	PaidAt      moment       `json:"paidAt"`
 }
 
-var dubPayoutStates = map[loose.Text]string{
+var dubPayoutStates = map[lenient.Text]string{
 	"pending": "pending", "processing": "processing", "processed": "processed", "sent": Paid, "completed": Paid,
 	"failed": "failed", "canceled": "canceled",
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"rail/server/clock"
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/locale/currency"
 )
 
@@ -58,7 +58,7 @@ type address string
 // UnmarshalJSON reads a string and leaves anything else empty.
 func (a *address) UnmarshalJSON(raw []byte) error {
 	var text string
-	if loose.Into(raw, &text) == nil {
+	if lenient.Into(raw, &text) == nil {
 		*a = address(strings.ReplaceAll(text, "\x00", ""))
 	}
 	return nil
@@ -74,10 +74,10 @@ var layouts = []string{"2006-01-02T15:04:05-0700", "2006-01-02T15:04:05", time.D
 // UnmarshalJSON reads any of the forms.
 func (m *moment) UnmarshalJSON(raw []byte) error {
 	*m = moment{}
-	var n loose.Int
+	var n lenient.Int
 	if _ = n.UnmarshalJSON(raw); n.OK {
 		if n.N > 1e11 { // in seconds this would be the year 5138
-			at, ok := loose.Int{N: n.N / 1000, OK: true}.Time()
+			at, ok := lenient.Int{N: n.N / 1000, OK: true}.Time()
 			m.set(at.Plus(time.Duration(n.N%1000)*time.Millisecond), ok)
 			return nil
 		}
@@ -85,14 +85,14 @@ func (m *moment) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	text := strings.Trim(string(raw), `"`)
-	m.set(loose.Text(text).Time())
+	m.set(lenient.Text(text).Time())
 	for _, layout := range layouts {
 		if at, err := time.Parse(layout, text); m.IsZero() && err == nil {
-			m.set(loose.Text(at.Format(time.RFC3339)).Time())
+			m.set(lenient.Text(at.Format(time.RFC3339)).Time())
 		}
 	}
 	if day, err := time.ParseInLocation(time.DateOnly, text, unknownZone); err == nil {
-		_, ok := loose.Text(day.Format(time.RFC3339)).Time()
+		_, ok := lenient.Text(day.Format(time.RFC3339)).Time()
 		m.set(clock.Time{Time: day}, ok)
 	}
 	return nil
@@ -123,7 +123,7 @@ func (m moment) known() *clock.Time {
 }
 
 // firstOf returns the first text that is not empty.
-func firstOf(texts ...loose.Text) string {
+func firstOf(texts ...lenient.Text) string {
 	for _, text := range texts {
 		if text != "" {
 			return string(text)
@@ -133,7 +133,7 @@ func firstOf(texts ...loose.Text) string {
 }
 
 // distinct returns the ids that are not empty, each once.
-func distinct(ids ...loose.ID) []string {
+func distinct(ids ...lenient.ID) []string {
 	var all []string
 	for _, id := range ids {
 		if id != "" && (len(all) == 0 || all[0] != string(id)) {
@@ -144,7 +144,7 @@ func distinct(ids ...loose.ID) []string {
 }
 
 // processorOf returns the processor that gave an id, if the id shows it.
-func processorOf(id loose.ID) string {
+func processorOf(id lenient.ID) string {
 	if strings.HasPrefix(string(id), "cus_") {
 		return "stripe"
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/locale/currency"
 )
 
@@ -29,7 +29,7 @@ type firstPromoter struct {
 	currency string
 
 	mu     sync.Mutex
-	owners map[loose.ID]string // promoters by the ids of their campaigns
+	owners map[lenient.ID]string // promoters by the ids of their campaigns
 }
 
 // openFirstPromoter returns the source. The API allows 400 requests a minute.
@@ -76,40 +76,42 @@ func firstPromoterList[T any](
 }
 
 type fpPromoter struct {
-	Email   loose.Text `json:"email"`
-	Name    loose.Text `json:"name"`
-	CustID  loose.ID   `json:"cust_id"`
+	Email   lenient.Text `json:"email"`
+	Name    lenient.Text `json:"name"`
+	CustID  lenient.ID   `json:"cust_id"`
 	Profile struct {
-		FirstName   loose.Text `json:"first_name"`
-		LastName    loose.Text `json:"last_name"`
-		Website     address    `json:"website"`
-		CompanyName loose.Text `json:"company_name"`
-		Country     loose.Text `json:"country"`
+		FirstName   lenient.Text `json:"first_name"`
+		LastName    lenient.Text `json:"last_name"`
+		Website     address      `json:"website"`
+		CompanyName lenient.Text `json:"company_name"`
+		Country     lenient.Text `json:"country"`
 	} `json:"profile"`
-	JoinedAt   moment                 `json:"joined_at"`
-	CreatedAt  moment                 `json:"created_at"`
-	ArchivedAt moment                 `json:"archived_at"`
-	Campaigns  loose.List[fpCampaign] `json:"promoter_campaigns"`
+	JoinedAt   moment                   `json:"joined_at"`
+	CreatedAt  moment                   `json:"created_at"`
+	ArchivedAt moment                   `json:"archived_at"`
+	Campaigns  lenient.List[fpCampaign] `json:"promoter_campaigns"`
 }
 
 // fpCampaign is the membership of a promoter in a campaign.
 type fpCampaign struct {
-	ID         loose.ID   `json:"id"`
-	PromoterID loose.ID   `json:"promoter_id"`
-	State      loose.Text `json:"state"`
-	CreatedAt  moment     `json:"created_at"`
+	ID         lenient.ID   `json:"id"`
+	PromoterID lenient.ID   `json:"promoter_id"`
+	State      lenient.Text `json:"state"`
+	CreatedAt  moment       `json:"created_at"`
 	Campaign   struct {
-		Name loose.Text `json:"name"`
+		Name lenient.Text `json:"name"`
 	} `json:"campaign"`
-	Promoter loose.ID `json:"promoter"`
-	RefToken loose.ID `json:"ref_token"`
-	RefLink  address  `json:"ref_link"`
+	Promoter lenient.ID `json:"promoter"`
+	RefToken lenient.ID `json:"ref_token"`
+	RefLink  address    `json:"ref_link"`
 }
 
 // owner returns the id of the promoter.
-func (c fpCampaign) owner() string { return firstOf(loose.Text(c.PromoterID), loose.Text(c.Promoter)) }
+func (c fpCampaign) owner() string {
+	return firstOf(lenient.Text(c.PromoterID), lenient.Text(c.Promoter))
+}
 
-var fpPromoterStates = map[loose.Text]string{
+var fpPromoterStates = map[lenient.Text]string{
 	"accepted": Active, "pending": Pending, "not_set": Pending, "rejected": Declined, "blocked": Suspended,
 	"inactive": Suspended,
 }
@@ -164,11 +166,11 @@ func (p fpPromoter) state(row *Row) {
 }
 
 type fpCode struct {
-	Code       loose.ID   `json:"code"`
-	ExtID      loose.ID   `json:"ext_id"`
-	Campaign   loose.ID   `json:"promoter_campaign_id"`
-	ArchivedAt loose.Text `json:"archived_at"`
-	CreatedAt  moment     `json:"created_at"`
+	Code       lenient.ID   `json:"code"`
+	ExtID      lenient.ID   `json:"ext_id"`
+	Campaign   lenient.ID   `json:"promoter_campaign_id"`
+	ArchivedAt lenient.Text `json:"archived_at"`
+	CreatedAt  moment       `json:"created_at"`
 }
 
 // codes reads the promo codes. They name only the campaign of their promoter.
@@ -189,13 +191,13 @@ func (s *firstPromoter) codes(ctx context.Context, cursor string) (Page, error) 
 }
 
 // promoters returns the promoters by the ids of their campaigns. It reads them once.
-func (s *firstPromoter) promoters(ctx context.Context) (map[loose.ID]string, error) {
+func (s *firstPromoter) promoters(ctx context.Context) (map[lenient.ID]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.owners != nil {
 		return s.owners, nil
 	}
-	owners := map[loose.ID]string{}
+	owners := map[lenient.ID]string{}
 	for _, query := range []url.Values{nil, {"filters[archived]": {"true"}}} {
 		list := firstPromoterList(s, "/promoters", KindPartner, query, func(p fpPromoter, id string) []Row {
 			for _, c := range p.Campaigns {
@@ -217,19 +219,19 @@ func (s *firstPromoter) promoters(ctx context.Context) (map[loose.ID]string, err
 }
 
 type fpReferral struct {
-	Email     loose.Text `json:"email"`
-	UID       loose.ID   `json:"uid"`
-	State     loose.Text `json:"state"`
-	Source    loose.Text `json:"entry_source"`
-	FirstName loose.Text `json:"first_name"`
-	LastName  loose.Text `json:"last_name"`
-	Username  loose.Text `json:"username"`
-	CreatedAt moment     `json:"created_at"`
-	Since     moment     `json:"customer_since"`
-	Campaign  fpCampaign `json:"promoter_campaign"`
+	Email     lenient.Text `json:"email"`
+	UID       lenient.ID   `json:"uid"`
+	State     lenient.Text `json:"state"`
+	Source    lenient.Text `json:"entry_source"`
+	FirstName lenient.Text `json:"first_name"`
+	LastName  lenient.Text `json:"last_name"`
+	Username  lenient.Text `json:"username"`
+	CreatedAt moment       `json:"created_at"`
+	Since     moment       `json:"customer_since"`
+	Campaign  fpCampaign   `json:"promoter_campaign"`
 }
 
-var fpReferralStates = map[loose.Text]string{
+var fpReferralStates = map[lenient.Text]string{
 	"subscribed": Lead, "signup": Lead, "pending": Lead, "active": Paying, "cancelled": Cancelled, "refunded": Cancelled,
 }
 
@@ -244,7 +246,7 @@ func (r fpReferral) rows(id string) []Row {
 	}
 	row := Row{Kind: KindCustomer, ID: id, Customer: &Customer{
 		PartnerID: partner, ExternalIDs: distinct(r.UID), Processor: processorOf(r.UID), Email: string(r.Email),
-		Name:   firstOf(loose.Text(strings.TrimSpace(string(r.FirstName)+" "+string(r.LastName))), r.Username),
+		Name:   firstOf(lenient.Text(strings.TrimSpace(string(r.FirstName)+" "+string(r.LastName))), r.Username),
 		LinkID: string(r.Campaign.ID), Status: fpReferralStates[r.State], LeadAt: r.CreatedAt.or(r.Since).Time,
 		ConvertedAt: r.Since.known(), CreatedAt: r.CreatedAt.or(r.Since).Time,
 	}}

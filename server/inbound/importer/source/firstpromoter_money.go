@@ -7,31 +7,31 @@ import (
 	"slices"
 	"strconv"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/locale/currency"
 )
 
 type fpCommission struct {
-	ID         loose.ID   `json:"id"`
-	Status     loose.Text `json:"status"`
-	Type       loose.Text `json:"commission_type"`
-	Unit       loose.Text `json:"unit"`
-	Amount     number     `json:"amount"`
-	IsPaid     loose.Bool `json:"is_paid"`
-	IsSplit    loose.Bool `json:"is_split"`
-	Tier       loose.Int  `json:"tier"`
-	SaleAmount number     `json:"sale_amount"`
-	Original   number     `json:"original_sale_amount"`
-	Currency   loose.Text `json:"original_sale_currency"`
-	EventID    loose.ID   `json:"event_id"`
-	Note       loose.Text `json:"external_note"`
-	CreatedAt  moment     `json:"created_at"`
-	UpdatedAt  moment     `json:"status_updated_at"`
-	Campaign   fpCampaign `json:"promoter_campaign"`
-	Referral   loose.ID   `json:"referral"`
+	ID         lenient.ID   `json:"id"`
+	Status     lenient.Text `json:"status"`
+	Type       lenient.Text `json:"commission_type"`
+	Unit       lenient.Text `json:"unit"`
+	Amount     number       `json:"amount"`
+	IsPaid     lenient.Bool `json:"is_paid"`
+	IsSplit    lenient.Bool `json:"is_split"`
+	Tier       lenient.Int  `json:"tier"`
+	SaleAmount number       `json:"sale_amount"`
+	Original   number       `json:"original_sale_amount"`
+	Currency   lenient.Text `json:"original_sale_currency"`
+	EventID    lenient.ID   `json:"event_id"`
+	Note       lenient.Text `json:"external_note"`
+	CreatedAt  moment       `json:"created_at"`
+	UpdatedAt  moment       `json:"status_updated_at"`
+	Campaign   fpCampaign   `json:"promoter_campaign"`
+	Referral   lenient.ID   `json:"referral"`
 }
 
-var fpCommissionStates = map[loose.Text]string{"pending": Open, "approved": Due, "denied": Rejected}
+var fpCommissionStates = map[lenient.Text]string{"pending": Open, "approved": Due, "denied": Rejected}
 
 // commission returns a commission and its sale. The commission of a higher tier or of a shared sale, and a deduction,
 // are rewards: a sale has one commission.
@@ -87,7 +87,7 @@ func (s *firstPromoter) sale(k fpCommission, id string) (Row, bool) {
 	if ok && amount <= 0 {
 		return Row{}, false
 	}
-	name := firstOf(loose.Text(k.EventID), loose.Text("commission "+id))
+	name := firstOf(lenient.Text(k.EventID), lenient.Text("commission "+id))
 	if !ok || code == "" || k.CreatedAt.IsZero() {
 		return missing(KindSale, name, "sale_amount, currency or created_at"), true
 	}
@@ -102,14 +102,14 @@ func (s *firstPromoter) sale(k fpCommission, id string) (Row, bool) {
 }
 
 type fpPayout struct {
-	Status    loose.Text `json:"status"`
-	Amount    number     `json:"amount"`
-	Unit      loose.Text `json:"unit"`
-	PaidAt    moment     `json:"paid_at"`
-	CreatedAt moment     `json:"created_at"`
-	Promoter  loose.ID   `json:"promoter"`
+	Status    lenient.Text `json:"status"`
+	Amount    number       `json:"amount"`
+	Unit      lenient.Text `json:"unit"`
+	PaidAt    moment       `json:"paid_at"`
+	CreatedAt moment       `json:"created_at"`
+	Promoter  lenient.ID   `json:"promoter"`
 	Method    struct {
-		Method loose.Text `json:"method"`
+		Method lenient.Text `json:"method"`
 	} `json:"payout_method"`
 }
 
@@ -148,7 +148,7 @@ func (s *firstPromoter) addCommissions(ctx context.Context, row Row) error {
 		}
 		for _, raw := range got.objects {
 			var k fpCommission
-			_ = loose.Into(raw, &k)
+			_ = lenient.Into(raw, &k)
 			amount, ok := k.Amount.cents()
 			if !ok || k.ID == "" || k.Campaign.owner() != row.Payout.PartnerID {
 				return nil

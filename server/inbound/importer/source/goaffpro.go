@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 )
 
 // GoAffPro is read as far as affiliates, links and coupons. Its orders have commissions, but neither orders nor payouts
@@ -43,7 +43,7 @@ func (s goaffpro) Lists() []List {
 
 func (s goaffpro) fetch(ctx context.Context, page, size int) (answer, error) {
 	var got enveloped[struct {
-		Total loose.Int `json:"total_results"`
+		Total lenient.Int `json:"total_results"`
 	}]
 	_, err := s.client.get(ctx, "/affiliates", url.Values{
 		"fields": {goaffproFields}, "page": {strconv.Itoa(page)}, "limit": {strconv.Itoa(size)},
@@ -52,19 +52,19 @@ func (s goaffpro) fetch(ctx context.Context, page, size int) (answer, error) {
 }
 
 type goaffproAffiliate struct {
-	Name         loose.Text               `json:"name"`
-	Email        loose.Text               `json:"email"`
-	Company      loose.Text               `json:"company_name"`
-	Country      loose.Text               `json:"country"`
-	Website      address                  `json:"website"`
-	Status       loose.Text               `json:"status"`
-	CreatedAt    moment                   `json:"created_at"`
-	RefCode      goaffproCode             `json:"ref_code"`
-	RefCodes     loose.List[goaffproCode] `json:"ref_codes"`
-	ReferralCode goaffproCode             `json:"referral_code"`
-	Coupon       goaffproCode             `json:"coupon"`
-	Coupons      loose.List[goaffproCode] `json:"coupons"`
-	CouponCode   goaffproCode             `json:"coupon_code"`
+	Name         lenient.Text               `json:"name"`
+	Email        lenient.Text               `json:"email"`
+	Company      lenient.Text               `json:"company_name"`
+	Country      lenient.Text               `json:"country"`
+	Website      address                    `json:"website"`
+	Status       lenient.Text               `json:"status"`
+	CreatedAt    moment                     `json:"created_at"`
+	RefCode      goaffproCode               `json:"ref_code"`
+	RefCodes     lenient.List[goaffproCode] `json:"ref_codes"`
+	ReferralCode goaffproCode               `json:"referral_code"`
+	Coupon       goaffproCode               `json:"coupon"`
+	Coupons      lenient.List[goaffproCode] `json:"coupons"`
+	CouponCode   goaffproCode               `json:"coupon_code"`
 }
 
 // goaffproCode is a code, or an object with it.
@@ -72,18 +72,18 @@ type goaffproCode string
 
 // UnmarshalJSON reads either form.
 func (c *goaffproCode) UnmarshalJSON(raw []byte) error {
-	var text loose.Text
+	var text lenient.Text
 	var object struct {
-		Code loose.Text `json:"code"`
+		Code lenient.Text `json:"code"`
 	}
 	if _ = text.UnmarshalJSON(raw); text == "" && raw[0] == '{' {
-		_ = loose.Into(raw, &object)
+		_ = lenient.Into(raw, &object)
 	}
 	*c = goaffproCode(firstOf(text, object.Code))
 	return nil
 }
 
-var goaffproStates = map[loose.Text]string{
+var goaffproStates = map[lenient.Text]string{
 	"approved": Active, "pending": Pending, "blocked": Suspended, "rejected": Declined,
 }
 

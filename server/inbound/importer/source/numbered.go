@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 )
 
 // perPage is the number of objects of a page.
@@ -239,6 +239,6 @@ func splitLink(full address, value, usual string) (param, page string) {
 }
 
 // unknownStatus explains that a status is not in the source's documentation, and names the status in its place.
-func unknownStatus(status loose.Text, readAs string) *Problem {
+func unknownStatus(status lenient.Text, readAs string) *Problem {
 	return &Problem{Code: UnknownStatus, Detail: fmt.Sprintf("status %q is read as %s", status, readAs)}
 }

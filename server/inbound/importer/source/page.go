@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 )
 
 // errNoList is the error for an answer that has no list where one belongs.
@@ -26,7 +26,7 @@ var errNoID = errors.New("no object of the page has an id")
 // an empty list.
 type listing struct {
 	objects []json.RawMessage
-	more    loose.Bool // the member has_more
+	more    lenient.Bool // the member has_more
 }
 
 // UnmarshalJSON reads any of the forms.
@@ -45,7 +45,7 @@ func (l *listing) UnmarshalJSON(raw []byte) error {
 		Items      json.RawMessage `json:"items"`
 		Results    json.RawMessage `json:"results"`
 		Affiliates json.RawMessage `json:"affiliates"`
-		More       loose.Bool      `json:"has_more"`
+		More       lenient.Bool    `json:"has_more"`
 	}
 	if err := json.Unmarshal(raw, &outer); err != nil {
 		return err
@@ -77,12 +77,12 @@ type enveloped[T any] struct {
 
 // UnmarshalJSON reads the objects as listing does.
 func (e *enveloped[T]) UnmarshalJSON(raw []byte) error {
-	_ = loose.Into(raw, &e.around) // an unreadable member stays empty
+	_ = lenient.Into(raw, &e.around) // an unreadable member stays empty
 	return e.listing.UnmarshalJSON(raw)
 }
 
 // totalOf returns the total that a source states, or -1.
-func totalOf(n loose.Int) int64 {
+func totalOf(n lenient.Int) int64 {
 	if !n.OK {
 		return -1
 	}
@@ -108,10 +108,10 @@ func ofOne(err error) error {
 // idOf returns the id or key of an object, or "".
 func idOf(raw json.RawMessage) string {
 	var object struct {
-		ID  loose.ID `json:"id"`
-		Key loose.ID `json:"key"`
+		ID  lenient.ID `json:"id"`
+		Key lenient.ID `json:"key"`
 	}
-	if _ = loose.Into(raw, &object); object.ID != "" {
+	if _ = lenient.Into(raw, &object); object.ID != "" {
 		return string(object.ID)
 	}
 	return string(object.Key)
@@ -133,7 +133,7 @@ func rows[T any](kind Kind, page listing, convert func(id string, item *T) []Row
 			continue
 		}
 		item := new(T)
-		_ = loose.Into(raw, item) // an unreadable member stays empty
+		_ = lenient.Into(raw, item) // an unreadable member stays empty
 		for _, row := range convert(id, item) {
 			row.boundAddresses()
 			all = append(all, row)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 )
 
 // PartnerStack gives no coupons, no payouts, no refunded parts of payments and no time at which a customer first paid.
@@ -87,23 +87,23 @@ func (p partnerstack) after(
 }
 
 type stackPartner struct {
-	PartnerKey loose.Text `json:"partner_key"`
-	Email      loose.Text `json:"email"`
-	FirstName  loose.Text `json:"first_name"`
-	LastName   loose.Text `json:"last_name"`
-	Status     loose.Text `json:"approved_status"`
-	Archived   loose.Bool `json:"archived"`
-	CreatedAt  moment     `json:"created_at"`
+	PartnerKey lenient.Text `json:"partner_key"`
+	Email      lenient.Text `json:"email"`
+	FirstName  lenient.Text `json:"first_name"`
+	LastName   lenient.Text `json:"last_name"`
+	Status     lenient.Text `json:"approved_status"`
+	Archived   lenient.Bool `json:"archived"`
+	CreatedAt  moment       `json:"created_at"`
 	Address    struct {
-		Country loose.Text `json:"country"`
+		Country lenient.Text `json:"country"`
 	} `json:"address"`
 	Group struct {
-		Name loose.Text `json:"name"`
-		Slug loose.Text `json:"slug"`
+		Name lenient.Text `json:"name"`
+		Slug lenient.Text `json:"slug"`
 	} `json:"group"`
 }
 
-var stackPartnerStates = map[loose.Text]string{
+var stackPartnerStates = map[lenient.Text]string{
 	"approved": Active, "pending": Pending, "declined": Declined, "denied": Declined, "rejected": Declined,
 }
 
@@ -189,14 +189,14 @@ func (l stackLink) value(key string) string {
 }
 
 type stackCustomer struct {
-	Name           loose.Text `json:"name"`
-	Email          loose.Text `json:"email"`
-	ProviderKey    loose.ID   `json:"provider_key"`
-	CustomerKey    loose.ID   `json:"customer_key"`
-	PartnershipKey loose.ID   `json:"partnership_key"`
-	Test           loose.Bool `json:"test"`
-	HasPaid        loose.Bool `json:"has_paid"`
-	CreatedAt      moment     `json:"created_at"`
+	Name           lenient.Text `json:"name"`
+	Email          lenient.Text `json:"email"`
+	ProviderKey    lenient.ID   `json:"provider_key"`
+	CustomerKey    lenient.ID   `json:"customer_key"`
+	PartnershipKey lenient.ID   `json:"partnership_key"`
+	Test           lenient.Bool `json:"test"`
+	HasPaid        lenient.Bool `json:"has_paid"`
+	CreatedAt      moment       `json:"created_at"`
 }
 
 func (c stackCustomer) rows(id string) []Row {
@@ -218,21 +218,21 @@ func (c stackCustomer) rows(id string) []Row {
 }
 
 type stackTransaction struct {
-	Amount         number     `json:"amount"`
-	Currency       loose.Text `json:"currency"`
-	ProductKey     loose.Text `json:"product_key"`
-	PartnershipKey loose.ID   `json:"partnership_key"`
-	CustomerKey    loose.ID   `json:"customer_key"`
-	Customer       stackRef   `json:"customer"`
-	Archived       loose.Bool `json:"archived"`
-	Test           loose.Bool `json:"test"`
-	CreatedAt      moment     `json:"created_at"`
-	UpdatedAt      moment     `json:"updated_at"`
+	Amount         number       `json:"amount"`
+	Currency       lenient.Text `json:"currency"`
+	ProductKey     lenient.Text `json:"product_key"`
+	PartnershipKey lenient.ID   `json:"partnership_key"`
+	CustomerKey    lenient.ID   `json:"customer_key"`
+	Customer       stackRef     `json:"customer"`
+	Archived       lenient.Bool `json:"archived"`
+	Test           lenient.Bool `json:"test"`
+	CreatedAt      moment       `json:"created_at"`
+	UpdatedAt      moment       `json:"updated_at"`
 }
 
 // stackRef is an object within another.
 type stackRef struct {
-	Key loose.ID `json:"key"`
+	Key lenient.ID `json:"key"`
 }
 
 func (t stackTransaction) rows(id string) []Row {

@@ -1,12 +1,12 @@
 package source
 
 import (
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/locale/currency"
 )
 
 // stackCurrency returns the currency of an amount; none is US dollars.
-func stackCurrency(text loose.Text) (string, bool) {
+func stackCurrency(text lenient.Text) (string, bool) {
 	if text == "" {
 		return "USD", true
 	}
@@ -14,38 +14,38 @@ func stackCurrency(text loose.Text) (string, bool) {
 }
 
 type stackReward struct {
-	Amount         number     `json:"amount"`
-	Currency       loose.Text `json:"currency"`
-	Status         loose.Text `json:"reward_status"`
-	PaymentStatus  loose.Text `json:"payment_status"`
-	PaymentDate    moment     `json:"payment_date"`
-	DeclineReason  loose.Text `json:"decline_reason"`
-	PartnershipKey loose.ID   `json:"partnership_key"`
-	Partnership    stackRef   `json:"partnership"`
-	Customer       stackRef   `json:"customer"`
-	Test           loose.Bool `json:"test"`
-	CreatedAt      moment     `json:"created_at"`
-	UpdatedAt      moment     `json:"updated_at"`
+	Amount         number       `json:"amount"`
+	Currency       lenient.Text `json:"currency"`
+	Status         lenient.Text `json:"reward_status"`
+	PaymentStatus  lenient.Text `json:"payment_status"`
+	PaymentDate    moment       `json:"payment_date"`
+	DeclineReason  lenient.Text `json:"decline_reason"`
+	PartnershipKey lenient.ID   `json:"partnership_key"`
+	Partnership    stackRef     `json:"partnership"`
+	Customer       stackRef     `json:"customer"`
+	Test           lenient.Bool `json:"test"`
+	CreatedAt      moment       `json:"created_at"`
+	UpdatedAt      moment       `json:"updated_at"`
 	Source         struct {
-		Type loose.Text `json:"type"`
-		Key  loose.ID   `json:"key"`
+		Type lenient.Text `json:"type"`
+		Key  lenient.ID   `json:"key"`
 	} `json:"source"`
 	Transaction struct {
-		Key       loose.ID   `json:"key"`
-		Amount    number     `json:"amount"`
-		Archived  loose.Bool `json:"archived"`
-		Test      loose.Bool `json:"test"`
-		CreatedAt moment     `json:"created_at"`
+		Key       lenient.ID   `json:"key"`
+		Amount    number       `json:"amount"`
+		Archived  lenient.Bool `json:"archived"`
+		Test      lenient.Bool `json:"test"`
+		CreatedAt moment       `json:"created_at"`
 	} `json:"transaction"`
 }
 
-var stackRewardStates = map[loose.Text]string{
+var stackRewardStates = map[lenient.Text]string{
 	"hold": Open, "pending": Open, "scheduled": Open, "approved": Due, "paid": Paid, "declined": Rejected,
 }
 
 // stackPaid has the payment states of approved rewards. True means that the merchant has paid PartnerStack, which pays
 // the partner.
-var stackPaid = map[loose.Text]bool{
+var stackPaid = map[lenient.Text]bool{
 	"available": true, "in_transit": true, "withdrawn": true, "paid_externally": true, "merging": true,
 	"": false, "expired": false, "failed": false, "paid_and_refunded": false,
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 )
 
 // Refersion lists only affiliates. It gives no coupons, customers, conversions, commissions or payouts, and no times.
@@ -44,7 +44,7 @@ func (s refersion) Lists() []List {
 // fetch reads a page of affiliates.
 func (s refersion) fetch(ctx context.Context, page, size int) (answer, error) {
 	var got enveloped[struct {
-		Total loose.Int `json:"total"`
+		Total lenient.Int `json:"total"`
 	}]
 	body := map[string]string{"page": strconv.Itoa(page), "limit": strconv.Itoa(size)}
 	err := s.client.post(ctx, "/affiliate/list", body, &got)
@@ -52,17 +52,17 @@ func (s refersion) fetch(ctx context.Context, page, size int) (answer, error) {
 }
 
 type refersionAffiliate struct {
-	ID        loose.ID   `json:"id"`
-	OfferID   loose.Text `json:"offer_id"`
-	Status    loose.Text `json:"status"`
-	FirstName loose.Text `json:"first_name"`
-	LastName  loose.Text `json:"last_name"`
-	Company   loose.Text `json:"company_name"`
-	Email     loose.Text `json:"email"`
-	Link      address    `json:"link"`
+	ID        lenient.ID   `json:"id"`
+	OfferID   lenient.Text `json:"offer_id"`
+	Status    lenient.Text `json:"status"`
+	FirstName lenient.Text `json:"first_name"`
+	LastName  lenient.Text `json:"last_name"`
+	Company   lenient.Text `json:"company_name"`
+	Email     lenient.Text `json:"email"`
+	Link      address      `json:"link"`
 }
 
-var refersionStates = map[loose.Text]string{
+var refersionStates = map[lenient.Text]string{
 	"ACTIVE": Active, "PENDING": Pending, "DENIED": Declined, "DISABLED": Suspended,
 }
 

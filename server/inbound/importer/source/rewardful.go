@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 )
 
 const rewardfulAddress = "https://api.getrewardful.com/v1"
@@ -61,7 +61,7 @@ func rewardfulList[T any](s rewardful, name string, kind Kind, query url.Values,
 func (s rewardful) fetch(ctx context.Context, path string, query url.Values) (answer, error) {
 	var got enveloped[struct {
 		Pagination struct {
-			Total loose.Int `json:"total_count"`
+			Total lenient.Int `json:"total_count"`
 		} `json:"pagination"`
 	}]
 	_, err := s.client.get(ctx, path, query, &got)
@@ -69,25 +69,25 @@ func (s rewardful) fetch(ctx context.Context, path string, query url.Values) (an
 }
 
 type rewardfulAffiliate struct {
-	Email     loose.Text `json:"email"`
-	FirstName loose.Text `json:"first_name"`
-	LastName  loose.Text `json:"last_name"`
-	State     loose.Text `json:"state"`
-	CreatedAt moment     `json:"created_at"`
-	UpdatedAt moment     `json:"updated_at"`
+	Email     lenient.Text `json:"email"`
+	FirstName lenient.Text `json:"first_name"`
+	LastName  lenient.Text `json:"last_name"`
+	State     lenient.Text `json:"state"`
+	CreatedAt moment       `json:"created_at"`
+	UpdatedAt moment       `json:"updated_at"`
 	Campaign  struct {
-		Name loose.Text `json:"name"`
+		Name lenient.Text `json:"name"`
 	} `json:"campaign"`
-	Links loose.List[rewardfulLink] `json:"links"`
+	Links lenient.List[rewardfulLink] `json:"links"`
 }
 
 type rewardfulLink struct {
-	ID    loose.ID `json:"id"`
-	URL   address  `json:"url"`
-	Token loose.ID `json:"token"`
+	ID    lenient.ID `json:"id"`
+	URL   address    `json:"url"`
+	Token lenient.ID `json:"token"`
 }
 
-var rewardfulStates = map[loose.Text]string{
+var rewardfulStates = map[lenient.Text]string{
 	"active": Active, "pending": Pending, "unconfirmed": Pending, "rejected": Declined, "disabled": Suspended,
 	"suspicious": Suspended,
 }
@@ -123,11 +123,11 @@ func (a rewardfulAffiliate) rows(id string) []Row {
 }
 
 type rewardfulCoupon struct {
-	Token      loose.ID   `json:"token"`
-	ExternalID loose.ID   `json:"external_id"`
-	Archived   loose.Bool `json:"archived"`
-	Affiliate  loose.ID   `json:"affiliate_id"`
-	CreatedAt  moment     `json:"created_at"`
+	Token      lenient.ID   `json:"token"`
+	ExternalID lenient.ID   `json:"external_id"`
+	Archived   lenient.Bool `json:"archived"`
+	Affiliate  lenient.ID   `json:"affiliate_id"`
+	CreatedAt  moment       `json:"created_at"`
 }
 
 func (c rewardfulCoupon) rows(id string) []Row {
@@ -141,18 +141,18 @@ func (c rewardfulCoupon) rows(id string) []Row {
 }
 
 type rewardfulReferral struct {
-	Affiliate loose.ID   `json:"affiliate"`
-	Link      loose.ID   `json:"link"`
-	Coupon    loose.ID   `json:"coupon"`
-	Stripe    loose.ID   `json:"stripe_customer_id"`
-	State     loose.Text `json:"conversion_state"`
-	CreatedAt moment     `json:"created_at"`
-	LeadAt    moment     `json:"became_lead_at"`
-	Converted moment     `json:"became_conversion_at"`
+	Affiliate lenient.ID   `json:"affiliate"`
+	Link      lenient.ID   `json:"link"`
+	Coupon    lenient.ID   `json:"coupon"`
+	Stripe    lenient.ID   `json:"stripe_customer_id"`
+	State     lenient.Text `json:"conversion_state"`
+	CreatedAt moment       `json:"created_at"`
+	LeadAt    moment       `json:"became_lead_at"`
+	Converted moment       `json:"became_conversion_at"`
 	Customer  struct {
-		ID    loose.ID   `json:"id"`
-		Name  loose.Text `json:"name"`
-		Email loose.Text `json:"email"`
+		ID    lenient.ID   `json:"id"`
+		Name  lenient.Text `json:"name"`
+		Email lenient.Text `json:"email"`
 	} `json:"customer"`
 }
 
@@ -172,7 +172,7 @@ func (r rewardfulReferral) rows(id string) []Row {
 		CreatedAt: r.CreatedAt.or(r.LeadAt, r.Converted).Time,
 	}}
 	if len(ids) > 0 {
-		row.Customer.Processor = processorOf(loose.ID(ids[0]))
+		row.Customer.Processor = processorOf(lenient.ID(ids[0]))
 	}
 	if r.State == "conversion" || row.Customer.ConvertedAt != nil {
 		row.Customer.Status = Paying

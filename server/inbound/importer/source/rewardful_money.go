@@ -1,30 +1,30 @@
 package source
 
 import (
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/locale/currency"
 )
 
 type rewardfulCommission struct {
 	Amount    number        `json:"amount"`
-	Currency  loose.Text    `json:"currency"`
-	State     loose.Text    `json:"state"`
+	Currency  lenient.Text  `json:"currency"`
+	State     lenient.Text  `json:"state"`
 	CreatedAt moment        `json:"created_at"`
 	DueAt     moment        `json:"due_at"`
 	PaidAt    moment        `json:"paid_at"`
 	VoidedAt  moment        `json:"voided_at"`
-	Affiliate loose.ID      `json:"affiliate"`
+	Affiliate lenient.ID    `json:"affiliate"`
 	Sale      rewardfulSale `json:"sale"`
 }
 
-var rewardfulCommissionStates = map[loose.Text]string{"pending": Open, "due": Due, "paid": Paid, "voided": Voided}
+var rewardfulCommissionStates = map[lenient.Text]string{"pending": Open, "due": Due, "paid": Paid, "voided": Voided}
 
 // rows returns the commission and its sale. A commission whose sale cannot be read is a reward.
 func (k rewardfulCommission) rows(id string) []Row {
 	amount, amountOK := k.Amount.cents()
 	code, codeOK := currency.Normal(string(k.Currency))
 	c := &Commission{
-		PartnerID: firstOf(loose.Text(k.Sale.Affiliate), loose.Text(k.Affiliate)), CustomerID: string(k.Sale.Referral),
+		PartnerID: firstOf(lenient.Text(k.Sale.Affiliate), lenient.Text(k.Affiliate)), CustomerID: string(k.Sale.Referral),
 		AmountMinor: amount, Currency: code, Status: rewardfulCommissionStates[k.State],
 		CreatedAt: k.CreatedAt.or(k.Sale.ChargedAt).Time, MatureAt: k.DueAt.known(), PaidAt: k.PaidAt.known(),
 		VoidedAt: k.VoidedAt.known(),
@@ -51,18 +51,18 @@ func (k rewardfulCommission) rows(id string) []Row {
 }
 
 type rewardfulSale struct {
-	ID        loose.ID   `json:"id"`
-	Currency  loose.Text `json:"currency"`
-	ChargedAt moment     `json:"charged_at"`
-	CreatedAt moment     `json:"created_at"`
-	UpdatedAt moment     `json:"updated_at"`
-	ChargeID  loose.ID   `json:"stripe_charge_id"`
-	Charge    number     `json:"charge_amount_cents"`
-	Refund    number     `json:"refund_amount_cents"`
-	Tax       number     `json:"tax_amount_cents"`
-	Net       number     `json:"sale_amount_cents"` // without tax and refund
-	Referral  loose.ID   `json:"referral"`
-	Affiliate loose.ID   `json:"affiliate"`
+	ID        lenient.ID   `json:"id"`
+	Currency  lenient.Text `json:"currency"`
+	ChargedAt moment       `json:"charged_at"`
+	CreatedAt moment       `json:"created_at"`
+	UpdatedAt moment       `json:"updated_at"`
+	ChargeID  lenient.ID   `json:"stripe_charge_id"`
+	Charge    number       `json:"charge_amount_cents"`
+	Refund    number       `json:"refund_amount_cents"`
+	Tax       number       `json:"tax_amount_cents"`
+	Net       number       `json:"sale_amount_cents"` // without tax and refund
+	Referral  lenient.ID   `json:"referral"`
+	Affiliate lenient.ID   `json:"affiliate"`
 }
 
 // row returns the sale. A refund has the time at which the commission was voided, or of the last change.
@@ -92,13 +92,13 @@ func (s rewardfulSale) row(voided moment) Row {
 }
 
 type rewardfulPayout struct {
-	Amount      number               `json:"amount"`
-	Currency    loose.Text           `json:"currency"`
-	State       loose.Text           `json:"state"`
-	PaidAt      moment               `json:"paid_at"`
-	CreatedAt   moment               `json:"created_at"`
-	Affiliate   loose.ID             `json:"affiliate"`
-	Commissions loose.List[loose.ID] `json:"commissions"`
+	Amount      number                   `json:"amount"`
+	Currency    lenient.Text             `json:"currency"`
+	State       lenient.Text             `json:"state"`
+	PaidAt      moment                   `json:"paid_at"`
+	CreatedAt   moment                   `json:"created_at"`
+	Affiliate   lenient.ID               `json:"affiliate"`
+	Commissions lenient.List[lenient.ID] `json:"commissions"`
 }
 
 func (p rewardfulPayout) rows(id string) []Row {

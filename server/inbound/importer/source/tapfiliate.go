@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/locale/currency"
 )
 
@@ -30,9 +30,9 @@ type tapfiliate struct {
 	currency string
 
 	mu       sync.Mutex
-	programs map[loose.ID]string // currencies
-	approved map[loose.ID]string // states of partners
-	groups   map[loose.ID]string
+	programs map[lenient.ID]string // currencies
+	approved map[lenient.ID]string // states of partners
+	groups   map[lenient.ID]string
 	money    *tapMoney
 }
 
@@ -80,7 +80,7 @@ func (t *tapfiliate) fetch(ctx context.Context, path string, page, size int) (an
 }
 
 // all calls each for every object of a list.
-func (t *tapfiliate) all(ctx context.Context, path string, each func(id loose.ID, raw []byte)) error {
+func (t *tapfiliate) all(ctx context.Context, path string, each func(id lenient.ID, raw []byte)) error {
 	for cursor := ""; ; {
 		at := placeOf(cursor)
 		got, err := t.fetch(ctx, path, at.number, perPage)
@@ -88,7 +88,7 @@ func (t *tapfiliate) all(ctx context.Context, path string, each func(id loose.ID
 			return err
 		}
 		for _, raw := range got.objects {
-			each(loose.ID(idOf(raw)), raw)
+			each(lenient.ID(idOf(raw)), raw)
 		}
 		if cursor = at.next(got.listing); cursor == "" {
 			return nil
@@ -112,19 +112,19 @@ func (t *tapfiliate) prepare(ctx context.Context) error {
 }
 
 type tapAffiliate struct {
-	Email     loose.Text `json:"email"`
-	FirstName loose.Text `json:"firstname"`
-	LastName  loose.Text `json:"lastname"`
-	GroupID   loose.ID   `json:"affiliate_group_id"`
-	Link      tapLink    `json:"referral_link"`
-	Coupon    loose.Text `json:"coupon"`
-	CreatedAt moment     `json:"created_at"`
+	Email     lenient.Text `json:"email"`
+	FirstName lenient.Text `json:"firstname"`
+	LastName  lenient.Text `json:"lastname"`
+	GroupID   lenient.ID   `json:"affiliate_group_id"`
+	Link      tapLink      `json:"referral_link"`
+	Coupon    lenient.Text `json:"coupon"`
+	CreatedAt moment       `json:"created_at"`
 	Company   struct {
-		Name loose.Text `json:"name"`
+		Name lenient.Text `json:"name"`
 	} `json:"company"`
 	Address struct {
 		Country struct {
-			Code loose.Text `json:"code"`
+			Code lenient.Text `json:"code"`
 		} `json:"country"`
 	} `json:"address"`
 }
@@ -140,7 +140,7 @@ func (l *tapLink) UnmarshalJSON(raw []byte) error {
 	if raw[0] != '{' {
 		return (*address)(l).UnmarshalJSON(raw)
 	}
-	_ = loose.Into(raw, &object)
+	_ = lenient.Into(raw, &object)
 	*l = tapLink(object.Link)
 	return nil
 }
@@ -170,7 +170,7 @@ func (t *tapfiliate) partner(a tapAffiliate, id string) []Row {
 	return append(all, Row{Kind: KindPartner, ID: id, Partner: &Partner{
 		Email: string(a.Email), FirstName: string(a.FirstName), LastName: string(a.LastName),
 		CompanyName: string(a.Company.Name), CountryCode: string(a.Address.Country.Code),
-		Status: firstOf(loose.Text(t.approved[loose.ID(id)]), Pending), Group: t.groups[a.GroupID],
+		Status: firstOf(lenient.Text(t.approved[lenient.ID(id)]), Pending), Group: t.groups[a.GroupID],
 		Open: t.money.open[id], CreatedAt: a.CreatedAt.Time,
 	}})
 }
@@ -178,19 +178,19 @@ func (t *tapfiliate) partner(a tapAffiliate, id string) []Row {
 // readPrograms reads the programs, the states of affiliates in them, and the groups. One program that has approved
 // an affiliate makes it active.
 func (t *tapfiliate) readPrograms(ctx context.Context) error {
-	programs, approved, groups := map[loose.ID]string{}, map[loose.ID]string{}, map[loose.ID]string{}
-	err := t.all(ctx, "/programs/", func(id loose.ID, raw []byte) {
+	programs, approved, groups := map[lenient.ID]string{}, map[lenient.ID]string{}, map[lenient.ID]string{}
+	err := t.all(ctx, "/programs/", func(id lenient.ID, raw []byte) {
 		var p struct {
-			Currency loose.Text `json:"currency"`
+			Currency lenient.Text `json:"currency"`
 		}
-		_ = loose.Into(raw, &p)
+		_ = lenient.Into(raw, &p)
 		programs[id], _ = currency.Normal(string(p.Currency))
 	})
 	if err != nil {
 		return err
 	}
 	for id := range programs {
-		err := t.all(ctx, "/programs/"+url.PathEscape(string(id))+"/affiliates/", func(_ loose.ID, raw []byte) {
+		err := t.all(ctx, "/programs/"+url.PathEscape(string(id))+"/affiliates/", func(_ lenient.ID, raw []byte) {
 			affiliate, status := tapAffiliation(raw)
 			if approved[affiliate] != Active && (status != Declined || approved[affiliate] == "") {
 				approved[affiliate] = status
@@ -200,9 +200,9 @@ func (t *tapfiliate) readPrograms(ctx context.Context) error {
 			return err
 		}
 	}
-	err = t.all(ctx, "/affiliate-groups/", func(id loose.ID, raw []byte) {
-		var g struct{ Title, Name loose.Text }
-		_ = loose.Into(raw, &g)
+	err = t.all(ctx, "/affiliate-groups/", func(id lenient.ID, raw []byte) {
+		var g struct{ Title, Name lenient.Text }
+		_ = lenient.Into(raw, &g)
 		groups[id] = firstOf(g.Title, g.Name)
 	})
 	if err == nil {
@@ -212,13 +212,13 @@ func (t *tapfiliate) readPrograms(ctx context.Context) error {
 }
 
 // tapAffiliation returns the affiliate and its state in a program. Approved is null until the merchant decides.
-func tapAffiliation(raw []byte) (affiliate loose.ID, status string) {
+func tapAffiliation(raw []byte) (affiliate lenient.ID, status string) {
 	var a struct {
-		ID        loose.ID   `json:"id"`
-		Affiliate loose.ID   `json:"affiliate"`
-		Approved  loose.Bool `json:"approved"`
+		ID        lenient.ID   `json:"id"`
+		Affiliate lenient.ID   `json:"affiliate"`
+		Approved  lenient.Bool `json:"approved"`
 	}
-	_ = loose.Into(raw, &a)
+	_ = lenient.Into(raw, &a)
 	if a.Affiliate == "" {
 		a.Affiliate = a.ID
 	}
@@ -232,16 +232,16 @@ func tapAffiliation(raw []byte) (affiliate loose.ID, status string) {
 }
 
 type tapCustomer struct {
-	CustomerID loose.ID   `json:"customer_id"`
-	Status     loose.Text `json:"status"`
-	Affiliate  loose.ID   `json:"affiliate"`
-	CreatedAt  moment     `json:"created_at"`
+	CustomerID lenient.ID   `json:"customer_id"`
+	Status     lenient.Text `json:"status"`
+	Affiliate  lenient.ID   `json:"affiliate"`
+	CreatedAt  moment       `json:"created_at"`
 	Click      *struct {
 		CreatedAt moment `json:"created_at"`
 	} `json:"click"`
 }
 
-var tapCustomerStates = map[loose.Text]string{
+var tapCustomerStates = map[lenient.Text]string{
 	"": Lead, "lead": Lead, "new": Lead, "trial": Trial, "paid": Paying, "cancelled": Cancelled,
 }
 

@@ -3,13 +3,13 @@ package source
 import (
 	"context"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/locale/currency"
 )
 
 // tapMoney has the payments and balances of affiliates.
 type tapMoney struct {
-	paid map[loose.ID]moment          // times of payments, by id
+	paid map[lenient.ID]moment        // times of payments, by id
 	last map[string]map[string]moment // last payment, by affiliate and currency
 	open map[string]map[string]int64  // balances, by affiliate and currency
 }
@@ -17,11 +17,11 @@ type tapMoney struct {
 // readMoney reads payments and balances.
 func (t *tapfiliate) readMoney(ctx context.Context) error {
 	m := &tapMoney{
-		paid: map[loose.ID]moment{}, last: map[string]map[string]moment{}, open: map[string]map[string]int64{},
+		paid: map[lenient.ID]moment{}, last: map[string]map[string]moment{}, open: map[string]map[string]int64{},
 	}
-	err := t.all(ctx, "/payments/", func(id loose.ID, raw []byte) {
+	err := t.all(ctx, "/payments/", func(id lenient.ID, raw []byte) {
 		var p tapPayment
-		_ = loose.Into(raw, &p)
+		_ = lenient.Into(raw, &p)
 		code, _ := currency.Normal(string(p.Currency))
 		if p.status() != Paid || id == "" {
 			return
@@ -35,13 +35,13 @@ func (t *tapfiliate) readMoney(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = t.all(ctx, "/balances/", func(_ loose.ID, raw []byte) {
+	err = t.all(ctx, "/balances/", func(_ lenient.ID, raw []byte) {
 		var b struct {
-			Affiliate loose.ID   `json:"affiliate"`
-			Currency  loose.Text `json:"currency"`
-			Balance   number     `json:"balance"`
+			Affiliate lenient.ID   `json:"affiliate"`
+			Currency  lenient.Text `json:"currency"`
+			Balance   number       `json:"balance"`
 		}
-		_ = loose.Into(raw, &b)
+		_ = lenient.Into(raw, &b)
 		code, valid := currency.Normal(string(b.Currency))
 		if amount, ok := b.Balance.minor(code); valid && ok && amount != 0 {
 			inside(m.open, string(b.Affiliate))[code] = amount // a page may come twice
@@ -62,7 +62,7 @@ func inside[V any](of map[string]map[string]V, key string) map[string]V {
 }
 
 // payout reports whether an approved commission is paid, with the time, and with the payment if it is known.
-func (m *tapMoney) payout(k *tapCommission, affiliate, code string) (paid bool, at moment, payment loose.ID) {
+func (m *tapMoney) payout(k *tapCommission, affiliate, code string) (paid bool, at moment, payment lenient.ID) {
 	if k.Payout.present {
 		at, ok := m.paid[k.Payout.ID]
 		if !ok {
@@ -80,7 +80,7 @@ func (m *tapMoney) payout(k *tapCommission, affiliate, code string) (paid bool, 
 
 // optionalID is an id, and whether the member was there at all.
 type optionalID struct {
-	ID      loose.ID
+	ID      lenient.ID
 	present bool
 }
 
@@ -91,24 +91,24 @@ func (g *optionalID) UnmarshalJSON(raw []byte) error {
 }
 
 type tapConversion struct {
-	ExternalID  loose.ID                  `json:"external_id"`
-	Amount      number                    `json:"amount"`
-	Program     loose.ID                  `json:"program"`
-	Affiliate   loose.ID                  `json:"affiliate"`
-	Customer    loose.ID                  `json:"customer"`
-	CreatedAt   moment                    `json:"created_at"`
-	Commissions loose.List[tapCommission] `json:"commissions"`
+	ExternalID  lenient.ID                  `json:"external_id"`
+	Amount      number                      `json:"amount"`
+	Program     lenient.ID                  `json:"program"`
+	Affiliate   lenient.ID                  `json:"affiliate"`
+	Customer    lenient.ID                  `json:"customer"`
+	CreatedAt   moment                      `json:"created_at"`
+	Commissions lenient.List[tapCommission] `json:"commissions"`
 }
 
 type tapCommission struct {
-	ID        loose.ID   `json:"id"`
-	Amount    number     `json:"amount"`
-	Currency  loose.Text `json:"currency"`
-	Approved  loose.Bool `json:"approved"`
-	Comment   loose.Text `json:"comment"`
-	Affiliate loose.ID   `json:"affiliate"`
-	CreatedAt moment     `json:"created_at"`
-	Payout    optionalID `json:"payout"`
+	ID        lenient.ID   `json:"id"`
+	Amount    number       `json:"amount"`
+	Currency  lenient.Text `json:"currency"`
+	Approved  lenient.Bool `json:"approved"`
+	Comment   lenient.Text `json:"comment"`
+	Affiliate lenient.ID   `json:"affiliate"`
+	CreatedAt moment       `json:"created_at"`
+	Payout    optionalID   `json:"payout"`
 }
 
 // conversion returns the sale and its commissions. Conversions of shops have no customer: their commissions are
@@ -148,7 +148,7 @@ func (t *tapfiliate) code(c *tapConversion) string {
 			return code
 		}
 	}
-	return firstOf(loose.Text(t.programs[c.Program]), loose.Text(t.currency))
+	return firstOf(lenient.Text(t.programs[c.Program]), lenient.Text(t.currency))
 }
 
 func (t *tapfiliate) commission(c *tapConversion, k *tapCommission, conversion, fallback string) Row {
@@ -190,12 +190,12 @@ func (t *tapfiliate) commission(c *tapConversion, k *tapCommission, conversion, 
 }
 
 type tapPayment struct {
-	Affiliate loose.ID   `json:"affiliate"`
-	Amount    number     `json:"amount"`
-	Currency  loose.Text `json:"currency"`
-	Status    loose.Text `json:"status"`
-	PaidAt    moment     `json:"paid_at"`
-	CreatedAt moment     `json:"created_at"`
+	Affiliate lenient.ID   `json:"affiliate"`
+	Amount    number       `json:"amount"`
+	Currency  lenient.Text `json:"currency"`
+	Status    lenient.Text `json:"status"`
+	PaidAt    moment       `json:"paid_at"`
+	CreatedAt moment       `json:"created_at"`
 }
 
 // status returns the state. Older answers have none: such a payment was made.

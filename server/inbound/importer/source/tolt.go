@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/locale/currency"
 )
 
@@ -108,7 +108,7 @@ func (s tolt) fetch(ctx context.Context, name string, query url.Values, after st
 		query.Set("starting_after", after)
 	}
 	var got enveloped[struct {
-		Total loose.Int `json:"total_count"`
+		Total lenient.Int `json:"total_count"`
 	}]
 	_, err := s.client.get(ctx, "/"+name, query, &got)
 	return answer{listing: got.listing, total: got.around.Total.N}, err
@@ -116,12 +116,12 @@ func (s tolt) fetch(ctx context.Context, name string, query url.Values, after st
 
 // toltProgram has the currency of a program.
 type toltProgram struct {
-	Currency loose.Text `json:"currency_code"`
+	Currency lenient.Text `json:"currency_code"`
 }
 
 // currencyOf returns the first valid currency: that of the object, of its program, or of the account.
-func (s tolt) currencyOf(codes ...loose.Text) string {
-	for _, unit := range append(codes, loose.Text(s.account.Currency)) {
+func (s tolt) currencyOf(codes ...lenient.Text) string {
+	for _, unit := range append(codes, lenient.Text(s.account.Currency)) {
 		if code, ok := currency.Normal(string(unit)); ok {
 			return code
 		}
@@ -130,20 +130,20 @@ func (s tolt) currencyOf(codes ...loose.Text) string {
 }
 
 type toltPartner struct {
-	Email       loose.Text `json:"email"`
-	FirstName   loose.Text `json:"first_name"`
-	LastName    loose.Text `json:"last_name"`
-	CompanyName loose.Text `json:"company_name"`
-	Country     loose.Text `json:"country_code"`
-	Status      loose.Text `json:"status"`
-	CreatedAt   moment     `json:"created_at"`
+	Email       lenient.Text `json:"email"`
+	FirstName   lenient.Text `json:"first_name"`
+	LastName    lenient.Text `json:"last_name"`
+	CompanyName lenient.Text `json:"company_name"`
+	Country     lenient.Text `json:"country_code"`
+	Status      lenient.Text `json:"status"`
+	CreatedAt   moment       `json:"created_at"`
 	Group       struct {
-		Name loose.Text `json:"name"`
+		Name lenient.Text `json:"name"`
 	} `json:"group"`
 }
 
 // toltStates are the states of partners. Some lists leave the status of active ones out.
-var toltStates = map[loose.Text]string{
+var toltStates = map[lenient.Text]string{
 	"": Active, "active": Active, "pending": Pending, "rejected": Declined, "suspended": Suspended,
 }
 
@@ -163,15 +163,15 @@ func (p toltPartner) rows(id string) []Row {
 }
 
 type toltLink struct {
-	Param     loose.Text `json:"param"`
-	Value     loose.ID   `json:"value"` // may have spaces
-	PartnerID loose.Text `json:"partner_id"`
-	Partner   loose.ID   `json:"partner"`
-	CreatedAt moment     `json:"created_at"`
+	Param     lenient.Text `json:"param"`
+	Value     lenient.ID   `json:"value"` // may have spaces
+	PartnerID lenient.Text `json:"partner_id"`
+	Partner   lenient.ID   `json:"partner"`
+	CreatedAt moment       `json:"created_at"`
 }
 
 func (l toltLink) rows(id string) []Row {
-	partner := firstOf(l.PartnerID, loose.Text(l.Partner))
+	partner := firstOf(l.PartnerID, lenient.Text(l.Partner))
 	if l.Value == "" || partner == "" {
 		return []Row{missing(KindLink, id, "value or partner_id")}
 	}
@@ -181,10 +181,10 @@ func (l toltLink) rows(id string) []Row {
 }
 
 type toltCode struct {
-	Code      loose.ID   `json:"code"`
-	Active    loose.Bool `json:"active"`
-	PartnerID loose.Text `json:"partner_id"`
-	CreatedAt moment     `json:"created_at"`
+	Code      lenient.ID   `json:"code"`
+	Active    lenient.Bool `json:"active"`
+	PartnerID lenient.Text `json:"partner_id"`
+	CreatedAt moment       `json:"created_at"`
 }
 
 func (c toltCode) rows(id string) []Row {
@@ -197,24 +197,24 @@ func (c toltCode) rows(id string) []Row {
 }
 
 type toltCustomer struct {
-	CustomerID loose.ID   `json:"customer_id"` // the merchant's own
-	Email      loose.Text `json:"email"`
-	Name       loose.Text `json:"name"`
-	Status     loose.Text `json:"status"`
-	CreatedAt  moment     `json:"created_at"`
-	LeadAt     moment     `json:"lead_at"`
-	ActiveAt   moment     `json:"active_at"`
-	CodeID     loose.ID   `json:"promotion_code_id"`
-	PartnerID  loose.Text `json:"partner_id"`
-	Partner    loose.ID   `json:"partner"`
+	CustomerID lenient.ID   `json:"customer_id"` // the merchant's own
+	Email      lenient.Text `json:"email"`
+	Name       lenient.Text `json:"name"`
+	Status     lenient.Text `json:"status"`
+	CreatedAt  moment       `json:"created_at"`
+	LeadAt     moment       `json:"lead_at"`
+	ActiveAt   moment       `json:"active_at"`
+	CodeID     lenient.ID   `json:"promotion_code_id"`
+	PartnerID  lenient.Text `json:"partner_id"`
+	Partner    lenient.ID   `json:"partner"`
 }
 
-var toltCustomerStates = map[loose.Text]string{
+var toltCustomerStates = map[lenient.Text]string{
 	"lead": Lead, "trialing": Trial, "trial": Trial, "active": Paying, "canceled": Cancelled, "cancelled": Cancelled,
 }
 
 func (c toltCustomer) rows(id string) []Row {
-	partner := firstOf(c.PartnerID, loose.Text(c.Partner))
+	partner := firstOf(c.PartnerID, lenient.Text(c.Partner))
 	if partner == "" || c.CustomerID == "" && c.Email == "" {
 		return []Row{missing(KindCustomer, id, "partner_id, or customer_id and email")}
 	}

@@ -1,23 +1,23 @@
 package source
 
 import (
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 )
 
 type toltTransaction struct {
-	Amount    number      `json:"amount"`
-	WithTax   number      `json:"amount_including_tax"`
-	Tax       number      `json:"tax"`
-	Currency  loose.Text  `json:"currency"`
-	Status    loose.Text  `json:"status"`
-	Billing   loose.Text  `json:"billing_type"`
-	Product   loose.Text  `json:"product_name"`
-	ChargeID  loose.ID    `json:"charge_id"`
-	Customer  loose.ID    `json:"customer_id"`
-	PartnerID loose.Text  `json:"partner_id"`
-	CreatedAt moment      `json:"created_at"`
-	UpdatedAt moment      `json:"updated_at"`
-	Program   toltProgram `json:"program"`
+	Amount    number       `json:"amount"`
+	WithTax   number       `json:"amount_including_tax"`
+	Tax       number       `json:"tax"`
+	Currency  lenient.Text `json:"currency"`
+	Status    lenient.Text `json:"status"`
+	Billing   lenient.Text `json:"billing_type"`
+	Product   lenient.Text `json:"product_name"`
+	ChargeID  lenient.ID   `json:"charge_id"`
+	Customer  lenient.ID   `json:"customer_id"`
+	PartnerID lenient.Text `json:"partner_id"`
+	CreatedAt moment       `json:"created_at"`
+	UpdatedAt moment       `json:"updated_at"`
+	Program   toltProgram  `json:"program"`
 }
 
 // transaction returns a sale. Tolt knows only full refunds.
@@ -45,25 +45,25 @@ func (s tolt) transaction(x toltTransaction, id string) []Row {
 }
 
 type toltCommission struct {
-	Amount      number      `json:"amount"`
-	Status      loose.Text  `json:"status"`
-	Customer    loose.ID    `json:"customer_id"`
-	Transaction loose.ID    `json:"transaction_id"`
-	CreatedAt   moment      `json:"created_at"`
-	UpdatedAt   moment      `json:"updated_at"`
-	PartnerID   loose.Text  `json:"partner_id"`
-	Partner     loose.ID    `json:"partner"`
-	Program     toltProgram `json:"program"`
+	Amount      number       `json:"amount"`
+	Status      lenient.Text `json:"status"`
+	Customer    lenient.ID   `json:"customer_id"`
+	Transaction lenient.ID   `json:"transaction_id"`
+	CreatedAt   moment       `json:"created_at"`
+	UpdatedAt   moment       `json:"updated_at"`
+	PartnerID   lenient.Text `json:"partner_id"`
+	Partner     lenient.ID   `json:"partner"`
+	Program     toltProgram  `json:"program"`
 }
 
-var toltCommissionStates = map[loose.Text]string{
+var toltCommissionStates = map[lenient.Text]string{
 	"pending": Open, "approved": Due, "paid": Paid, "rejected": Rejected, "refunded": Voided,
 }
 
 func (s tolt) commission(k toltCommission, id string) []Row {
 	amount, ok := k.Amount.cents()
 	c := &Commission{
-		PartnerID: firstOf(k.PartnerID, loose.Text(k.Partner)), CustomerID: string(k.Customer),
+		PartnerID: firstOf(k.PartnerID, lenient.Text(k.Partner)), CustomerID: string(k.Customer),
 		SaleID: string(k.Transaction), AmountMinor: amount, Currency: s.currencyOf(k.Program.Currency),
 		Status: toltCommissionStates[k.Status], CreatedAt: k.CreatedAt.Time,
 	}

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 )
 
 // Get returns the object at a path of the API, with these members expanded.
@@ -88,7 +88,7 @@ func retryable(status int) bool {
 func (c *Client) InvoiceOf(ctx context.Context, intent string) (string, error) {
 	var answer struct {
 		Data []struct {
-			Invoice loose.ID `json:"invoice"`
+			Invoice lenient.ID `json:"invoice"`
 		} `json:"data"`
 	}
 	err := c.send(ctx, http.MethodGet, "/v1/invoice_payments", url.Values{

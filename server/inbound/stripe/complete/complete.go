@@ -25,7 +25,7 @@ import (
 	"slices"
 	"strings"
 
-	"rail/server/inbound/loose"
+	"rail/server/inbound/lenient"
 	"rail/server/inbound/processor"
 	"rail/server/inbound/stripe"
 	"rail/server/inbound/stripe/client"
@@ -253,7 +253,7 @@ func marshalled(v any, otherwise json.RawMessage) json.RawMessage {
 
 // idOf returns the id that a value is or has.
 func idOf(raw json.RawMessage) string {
-	var id loose.ID
+	var id lenient.ID
 	if raw = bytes.TrimSpace(raw); len(raw) > 0 {
 		_ = id.UnmarshalJSON(raw) // stays empty if it is not an id
 	}
@@ -288,7 +288,7 @@ func productName(ctx context.Context, api *client.Client, p *processor.Payment) 
 		return nil // the payment counts without the name
 	}
 	var product struct {
-		Name loose.Text `json:"name"`
+		Name lenient.Text `json:"name"`
 	}
 	if err == nil {
 		err = json.Unmarshal(answer, &product)

@@ -1,4 +1,4 @@
-package paper_test
+package statementpdf_test
 
 import (
 	"image/color"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rail/server/clock"
-	"rail/server/http/site/paper"
+	"rail/server/http/site/statementpdf"
 	"rail/server/locale"
 	"rail/server/money/statement"
 )
@@ -28,7 +28,7 @@ func TestVoid(t *testing.T) {
 		"de": "Diese Zahlung wurde rückgängig gemacht. Die Abrechnung R-2026-000002 korrigiert diese.",
 		"ja": "This payment was undone. Statement R-2026-000002 corrects this one.", // not drawn
 	} {
-		s := paper.Of(locale.Of("", language), d, nil, color.RGBA{})
+		s := statementpdf.Of(locale.Of("", language), d, nil, color.RGBA{})
 		require.Empty(t, s.Alert)
 		valid, err := s.PDF()
 		require.NoError(t, err)

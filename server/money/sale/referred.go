@@ -10,8 +10,8 @@ import (
 	"rail/server/work"
 )
 
-// Credited is a customer with a partner and the route to it, and all that the rules read about the two.
-type Credited struct {
+// ReferredCustomer is a customer with a partner and the route to it, and all that the rules read about the two.
+type ReferredCustomer struct {
 	Customer     db.Customer
 	Partner      db.Partner
 	TagIDs       []string
@@ -19,10 +19,10 @@ type Credited struct {
 	ClickCountry string // "" if unknown
 }
 
-// SoldTo is a recorded sale to a credited customer.
-type SoldTo struct {
+// ReferredSale is a recorded sale to a referred customer.
+type ReferredSale struct {
 	db.Sale
-	Credited
+	ReferredCustomer
 }
 
 // Past decides recorded sales and sign-ups of a program again, under its present flows. Customers and partners are
@@ -49,7 +49,7 @@ func NewPast(ctx context.Context, u *work.Unit, p db.Program) (*Past, error) {
 }
 
 // Pays returns the commissions of sales, in their order. A sale of a customer without a partner pays nothing.
-func (p *Past) Pays(ctx context.Context, sales []SoldTo) ([]Pay, error) {
+func (p *Past) Pays(ctx context.Context, sales []ReferredSale) ([]Pay, error) {
 	rows := make([]db.RehearsalProgramSalesRow, len(sales))
 	for i, s := range sales {
 		rows[i] = s.row()
@@ -68,7 +68,7 @@ func (p *Past) Pays(ctx context.Context, sales []SoldTo) ([]Pay, error) {
 }
 
 // row returns the sale as a rehearsal of flows reads it.
-func (s SoldTo) row() db.RehearsalProgramSalesRow {
+func (s ReferredSale) row() db.RehearsalProgramSalesRow {
 	s.Sale.PartnerID = s.Customer.PartnerID
 	return db.RehearsalProgramSalesRow{
 		Sale: s.Sale, Customer: s.Customer, PartnerStatus: s.Partner.Status, PartnerGroupID: s.Partner.GroupID,
@@ -77,7 +77,7 @@ func (s SoldTo) row() db.RehearsalProgramSalesRow {
 }
 
 // Signup returns the commission of a customer's sign-up.
-func (p *Past) Signup(ctx context.Context, c Credited) (Pay, error) {
+func (p *Past) Signup(ctx context.Context, c ReferredCustomer) (Pay, error) {
 	of, currency := p.decider, p.decider.program.Currency
 	if len(p.signups) == 0 || c.Customer.PartnerID == nil {
 		return Pay{Currency: currency}, nil

@@ -1,6 +1,6 @@
-// Package paper draws a statement as a PDF: a head with facts, and a table. It also has the facts of a signed
+// Package statementpdf draws a statement as a PDF: a head with facts, and a table. It also has the facts of a signed
 // statement for the pages and PDFs of console, portal and API.
-package paper
+package statementpdf
 
 import (
 	"bytes"

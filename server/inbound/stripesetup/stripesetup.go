@@ -1,6 +1,6 @@
-// Package hookup connects programs to payment processors on both sides: in Rail, by the rules of package
+// Package stripesetup connects programs to payment processors on both sides: in Rail, by the rules of package
 // connection, and at Stripe, where it creates, checks and deletes the endpoint with the merchant's key.
-package hookup
+package stripesetup
 
 import (
 	"context"

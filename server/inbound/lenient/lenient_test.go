@@ -1,4 +1,4 @@
-package loose
+package lenient
 
 import (
 	"encoding/json"

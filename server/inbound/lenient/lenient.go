@@ -1,6 +1,6 @@
-// Package loose decodes third-party JSON leniently: any member may be missing, null or of an unexpected type. An
+// Package lenient decodes third-party JSON leniently: any member may be missing, null or of an unexpected type. An
 // unreadable member stays empty; its user checks for it.
-package loose
+package lenient
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
-// Package inside sends requests to the API within this process, for the console's pages and for MCP clients. They take
-// the path of requests from outside.
-package inside
+// Package loopback sends requests to the API within this process, for the console's pages and for MCP clients. They
+// take the path of requests from outside.
+package loopback
 
 import (
 	"bytes"
