@@ -118,13 +118,13 @@ func connect(ctx context.Context, env *Env, d *database, in connection.Input) (s
 	if err != nil {
 		return stripesetup.Connected{}, err
 	}
-	c, err := hookups(d).Connect(ctx, u, in)
+	c, err := stripeSetup(d).Connect(ctx, u, in)
 	warnEndpoint(env, c.EndpointErr)
 	return c, err
 }
 
-// hookups returns the configured service for connections.
-func hookups(d *database) stripesetup.Service {
+// stripeSetup returns the configured service for connections.
+func stripeSetup(d *database) stripesetup.Service {
 	return stripesetup.Service{Keeper: d.keeper, BaseURL: d.config.BaseURL, StripeURL: d.config.StripeURL}
 }
 
@@ -192,7 +192,7 @@ func processorCheck(*pflag.FlagSet) action {
 			if err := env.print(shown, connectionTable(shown)); err != nil {
 				return err
 			}
-			return hookups(d).Check(ctx, c)
+			return stripeSetup(d).Check(ctx, c)
 		})
 	}
 }
@@ -205,7 +205,7 @@ func processorDisconnect(*pflag.FlagSet) action {
 			if err != nil {
 				return err
 			}
-			left, err := hookups(d).Disconnect(ctx, byHand(env, d, "processor disconnect").For(c.OrgID), c)
+			left, err := stripeSetup(d).Disconnect(ctx, byHand(env, d, "processor disconnect").For(c.OrgID), c)
 			if err != nil {
 				return err
 			}

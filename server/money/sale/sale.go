@@ -155,12 +155,11 @@ func sameJSON(a, b []byte) bool {
 type recording struct {
 	charge
 	customerExists bool
-
-	lead    bool // its referral waits for a first sale
-	who     db.SaleCustomerRow
-	history db.SaleHistoryRow
-	flows   []rules.Flow
-	facts   rules.Facts
+	lead           bool // its referral waits for a first sale
+	who            db.SaleCustomerRow
+	history        db.SaleHistoryRow
+	flows          []rules.Flow
+	facts          rules.Facts
 }
 
 // read locks the customer and reads everything about the payment in one round trip. Each statement sees

@@ -42,7 +42,7 @@ func (v *Values) admit(field, value string, at clock.Time) string {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if day := at.Truncate(24 * time.Hour); v.day.Before(day) { // some requests are late
+	if day := at.Truncate(24 * time.Hour); v.today == nil || v.day.Before(day) { // some requests are late
 		v.day, v.earlier, v.today = day, v.today, map[string]map[string]bool{}
 	}
 	values := v.today[field]
